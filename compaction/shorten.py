@@ -1,0 +1,66 @@
+"""Cutting one text to a number of characters, the same way every time.
+
+Not a decision about whether to cut (that is `cut`, `summary`, or the agent's admission).
+
+Invariants
+ 1. Pure and idempotent: `shorten(shorten(t, n), n) == shorten(t, n)`.
+ 2. A base character keeps its combining marks, joiners and variation selectors: a cut falls between clusters only.
+ 3. The marker states exactly how many characters are missing.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_JOINER = "\u200d"
+
+
+def _sticks(text: str, at: int) -> bool:
+    """Whether a cut before `text[at]` would tear a character from what belongs to it."""
+    if at <= 0 or at >= len(text):
+        return False
+    here, before = text[at], text[at - 1]
+    if here == _JOINER or before == _JOINER:
+        return True
+    if before == "\r" and here == "\n":
+        return True
+    if unicodedata.category(here) in ("Mn", "Me", "Mc"):
+        return True
+    code = ord(here)
+    if 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x1F3FB <= code <= 0x1F3FF or 0xE0020 <= code <= 0xE007F:
+        return True
+    return 0x1F1E6 <= code <= 0x1F1FF and 0x1F1E6 <= ord(before) <= 0x1F1FF
+
+
+def head_end(text: str, at: int) -> int:
+    """The largest legal cut at or before `at` (an index into `text`)."""
+    while at > 0 and _sticks(text, at):
+        at -= 1
+    return at
+
+
+def tail_start(text: str, at: int) -> int:
+    """The smallest legal cut at or after `at` (an index into `text`)."""
+    while at < len(text) and _sticks(text, at):
+        at += 1
+    return at
+
+
+def marker(removed: int, note: str = "") -> str:
+    """The line that stands for what was removed (characters)."""
+    return f"\n[… {removed:,} characters removed{'; ' + note if note else ''} …]\n"
+
+
+def shorten(text: str, most: int, note: str = "") -> str:
+    """`text` in at most `most` characters: three quarters head, one quarter tail, and the marker between.
+
+    Below the marker's own length (about 50 characters plus the note) only the marker is left, so the result may then
+    be longer than `most`, never longer than the text.
+    """
+    if len(text) <= most:
+        return text
+    room = max(0, most - len(marker(len(text), note)))
+    head = head_end(text, room * 3 // 4)
+    tail = tail_start(text, len(text) - (room - room * 3 // 4))
+    short = text[:head] + marker(tail - head, note) + text[tail:]
+    return short if len(short) < len(text) else text

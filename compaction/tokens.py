@@ -1,0 +1,196 @@
+"""How large things are, in tokens: the one place that sizes anything.
+
+Not a counter (the counting function is handed in as a value) and not a limit (that is `budget`).
+
+Invariants
+ 1. `measure` is the only size there is: gates, meter, tables and JSON read it.
+ 2. A provider's count holds only while what it counted is still the beginning of the view, and from this model only.
+ 3. Before and after of a rewrite are both calibrated estimates, never a count against an estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from compaction.records import AssistantSaid, Record, Reloaded
+from compaction.view import Item, Kind, View
+
+# What a message costs beside its text: role and separators, 3 to 5 tokens in the chat formats in use.
+MESSAGE = 4
+# A call's own framing: its id, its name's key, braces.
+CALL = 8
+# An image where the provider states no rule: about 1,600 tokens for a full-size picture.
+IMAGE = 1_600
+
+# The estimator and a model's own tokenizer differ by a near-constant factor; five replies smooth the rest out.
+CALIBRATE_OVER = 5
+# Beyond a factor of two something else is wrong (a proxy's cumulative counts, a truncated prompt): not believed.
+CALIBRATE_LEAST, CALIBRATE_MOST = 0.5, 2.0
+
+# The names of the meter's parts, in the order it draws them.
+PARTS = ("system", "tools", "summary", "user", "assistant", "tool")
+
+_PART_OF = {
+    Kind.SUMMARY: "summary",
+    Kind.USER: "user",
+    Kind.NOTICE: "user",
+    Kind.ASSISTANT: "assistant",
+    Kind.TOOL: "tool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Tokens the next request starts from: counted by the provider, and estimated since."""
+
+    known: int
+    estimated: int
+
+    @property
+    def total(self) -> int:
+        """Known plus estimated, tokens."""
+        return self.known + self.estimated
+
+    @property
+    def exact(self) -> bool:
+        """True only when every token of it is the provider's own count."""
+        return self.known > 0 and self.estimated == 0
+
+
+class Ruler:
+    """Counts each item and text once and keeps the answer. `count` gives tokens for a text."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self.count = count
+        self._items: dict[Item, int] = {}
+        self._texts: dict[str, int] = {}
+
+    def text(self, text: str) -> int:
+        """Tokens of a text, without a message around it."""
+        found = self._texts.get(text)
+        if found is None:
+            found = self._texts[text] = self.count(text)
+        return found
+
+    def item(self, item: Item) -> int:
+        """Tokens of one item as a message: text, calls, thinking and images."""
+        found = self._items.get(item)
+        if found is None:
+            found = MESSAGE + self.count(item.text) + IMAGE * len(item.images)
+            found += sum(CALL + self.count(c.name) + self.count(c.arguments) for c in item.calls)
+            if item.thinking is not None:
+                found += self.count(item.thinking)
+            self._items[item] = found
+        return found
+
+    def items(self, items: Iterable[Item]) -> int:
+        """Tokens of several items."""
+        return sum(map(self.item, items))
+
+
+def fixed_parts(view: View, ruler: Ruler) -> tuple[tuple[str, int], ...]:
+    """The parts of the fixed part by name, uncalibrated tokens: system prompt, instructions, tool schemas."""
+    named = [("system prompt", MESSAGE + ruler.text(view.system))]
+    for index, text in enumerate(view.instructions):
+        title = text.split("\n", 1)[0].strip()[:60] or f"instructions {index + 1}"
+        named.append((title, ruler.text(text)))
+    named.append(("tool schemas", sum(CALL + ruler.text(t) for t in view.tools)))
+    return tuple(named)
+
+
+def fixed(view: View, ruler: Ruler) -> int:
+    """The fixed part, uncalibrated tokens."""
+    return sum(tokens for _, tokens in fixed_parts(view, ruler))
+
+
+def estimate_parts(view: View, ruler: Ruler) -> dict[str, int]:
+    """Uncalibrated tokens by part of the meter."""
+    parts = dict.fromkeys(PARTS, 0)
+    for name, tokens in fixed_parts(view, ruler):
+        parts["tools" if name == "tool schemas" else "system"] += tokens
+    for item in view.items:
+        parts[_PART_OF[item.kind]] += ruler.item(item)
+    return parts
+
+
+def estimate(view: View, ruler: Ruler) -> int:
+    """The whole view, uncalibrated tokens."""
+    return fixed(view, ruler) + ruler.items(view.items)
+
+
+def calibration(view: View) -> float:
+    """How many of the model's tokens one estimated token is worth, over its last replies with the same tools."""
+    measured = estimated = counted = 0
+    for record in reversed(view.records):
+        body = record.body
+        if isinstance(body, Reloaded):
+            break
+        if not isinstance(body, AssistantSaid) or not _counts(body, view.model) or body.usage is None:
+            continue
+        measured += body.usage.input
+        estimated += body.estimated
+        counted += 1
+        if counted == CALIBRATE_OVER:
+            break
+    if not estimated:
+        return 1.0
+    return min(CALIBRATE_MOST, max(CALIBRATE_LEAST, measured / estimated))
+
+
+def _counts(body: AssistantSaid, model: str) -> bool:
+    """Whether a reply's usage says anything about sizes. An `estimated` of 0 marks one that must not be believed."""
+    return (
+        body.model == model
+        and body.usage is not None
+        and body.usage.input > 0
+        and body.estimated > 0
+        and body.stop not in ("aborted", "failed")
+    )
+
+
+def _measured(view: View) -> tuple[Record, int] | None:
+    """The newest reply whose request is still the beginning of the view, and how many items that request had."""
+    for record in reversed(view.records):
+        body = record.body
+        if not isinstance(body, AssistantSaid):
+            continue
+        if not _counts(body, view.model):
+            return None
+        then = View(tuple(r for r in view.records if r.id <= body.seen))
+        sent = len(then.items)
+        same = then.items == view.items[:sent] and then.system == view.system
+        if same and then.tools == view.tools and then.instructions == view.instructions:
+            return record, sent
+        return None
+    return None
+
+
+def measure(view: View, ruler: Ruler) -> Size:
+    """The size of the view as the next request starts from it, tokens."""
+    factor = calibration(view)
+    found = _measured(view)
+    if found is None:
+        return Size(0, round(estimate(view, ruler) * factor))
+    record, sent = found
+    assert isinstance(record.body, AssistantSaid) and record.body.usage is not None
+    fresh = [i for i in view.items[sent:] if i.record != record.id or i.role == "tool"]
+    return Size(record.body.usage.context, round(ruler.items(fresh) * factor))
+
+
+def calibrated(view: View, ruler: Ruler) -> int:
+    """The whole view by estimate alone, calibrated tokens: what rewrites are compared by."""
+    return round(estimate(view, ruler) * calibration(view))
+
+
+def scaled(parts: Mapping[str, int], total: int) -> dict[str, int]:
+    """`parts` in proportion, as whole numbers that sum to `total` exactly (largest remainders first)."""
+    whole = sum(parts.values())
+    if whole <= 0:
+        return dict.fromkeys(parts, 0)
+    shares = {name: divmod(value * total, whole) for name, value in parts.items()}
+    result = {name: quotient for name, (quotient, _) in shares.items()}
+    missing = total - sum(result.values())
+    for name in sorted(shares, key=lambda n: -shares[n][1])[:missing]:
+        result[name] += 1
+    return result

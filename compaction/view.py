@@ -1,0 +1,372 @@
+"""The view: what the model sees, as a fold of the log.
+
+Not a request (that is `agent.request`, which spells a view for a provider) and not sized (that is `tokens`).
+
+Invariants
+ 1. `fold(log)` equals stepping through it record by record, from any stopping point.
+ 2. Every call is followed by exactly one result, in the calls' order; results without a call are dropped.
+ 3. Primer, pins and the newest user message are in every view, word for word as admitted.
+ 4. Rewrites apply in the order written; what a prune replaced never comes back in a retained tail.
+ 5. The same records give the same items, byte for byte, on every machine and at every time.
+
+How: the view keeps the records that are in force (a rewind drops the later ones) and derives everything else from
+them, so there is no second state that could disagree with the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from compaction.records import (
+    AssistantSaid,
+    Compacted,
+    Gate,
+    Noted,
+    Pinned,
+    Pruned,
+    Record,
+    Reloaded,
+    Reverted,
+    Rewound,
+    SettingsChanged,
+    Started,
+    ToolCall,
+    ToolReturned,
+    UserSaid,
+)
+from compaction.shorten import shorten
+
+# What stands for a result that never came (killed, interrupted). A fixed text: a replay must write the same bytes.
+NO_RESULT = "[no result: the call was interrupted before it finished]"
+
+# The preview of a spilled result, characters: enough for the first and the last screenful of a log.
+PREVIEW = 2_000
+
+# A title longer than a screen line tells no more; characters.
+TITLE = 80
+
+
+class Kind(StrEnum):
+    """Whose words an item holds; the colours of the meter."""
+
+    SUMMARY = "summary"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    NOTICE = "notice"
+
+
+State: TypeAlias = Literal["live", "pruned", "spilled", "pinned"]
+Role: TypeAlias = Literal["user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One message of the view. `record` is where it came from; `turn` and `step` count from 1 through the session.
+
+    A synthesised result (`NO_RESULT`) carries its call's record. `title` is its first line, cut to `TITLE` characters.
+    """
+
+    record: int
+    kind: Kind
+    role: Role
+    text: str
+    title: str
+    turn: int
+    step: int
+    state: State = "live"
+    calls: tuple[ToolCall, ...] = ()
+    call: str | None = None
+    failed: bool = False
+    thinking: str | None = None
+    images: tuple[str, ...] = ()
+
+
+def first_line(text: str) -> str:
+    """The first line with words in it, cut to `TITLE` characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
+
+
+def placeholder(record: int, body: ToolReturned) -> str:
+    """What stands for a pruned result: a function of its record alone."""
+    size = max(body.characters, len(body.text))
+    return (
+        f"[output removed to save context: {body.title}, {size:,} characters. "
+        f'Get it back with recall {{"record": {record}}} or run the call again.]'
+    )
+
+
+def preview(record: int, text: str) -> str:
+    """Head, tail and a pointer for a result too large to keep in the conversation."""
+    return shorten(text, PREVIEW, f'the whole output is kept; page it with recall {{"record": {record}}}')
+
+
+def admitted(record: int, body: UserSaid) -> str:
+    """A user message as the views show it."""
+    if body.admitted is None:
+        return body.text
+    return shorten(body.text, body.admitted, f'page the whole message with recall {{"record": {record}}}')
+
+
+@dataclass(frozen=True)
+class View:
+    """The records in force, and all that follows from them. Compare with `==`; build with `fold` and `step`."""
+
+    records: tuple[Record, ...] = ()
+
+    @cached_property
+    def started(self) -> Started | None:
+        """The session's first record; None only for an empty log."""
+        return next((r.body for r in self.records if isinstance(r.body, Started)), None)
+
+    @cached_property
+    def _instructed(self) -> Started | Reloaded | None:
+        return next((r.body for r in reversed(self.records) if isinstance(r.body, (Started, Reloaded))), None)
+
+    @property
+    def system(self) -> str:
+        """The system prompt in force."""
+        return self._instructed.system if self._instructed else ""
+
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """AGENTS.md, memory and the like, as frozen at the start or reloaded."""
+        return self._instructed.instructions if self._instructed else ()
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Canonical JSON texts of the tool schemas, in the order sent."""
+        return self._instructed.tools if self._instructed else ()
+
+    @cached_property
+    def model(self) -> str:
+        """The model in force: the last one chosen, else the one the session started with."""
+        for record in reversed(self.records):
+            if isinstance(record.body, SettingsChanged) and record.body.model is not None:
+                return record.body.model
+        return self.started.model if self.started else ""
+
+    @cached_property
+    def rewrites(self) -> tuple[Record, ...]:
+        """Prunes and compactions not taken back, in the order written."""
+        taken = {r.body.target for r in self.records if isinstance(r.body, Reverted)}
+        return tuple(r for r in self.records if isinstance(r.body, (Pruned, Compacted)) and r.id not in taken)
+
+    @cached_property
+    def compaction(self) -> Record | None:
+        """The record of the compaction in force."""
+        return next((r for r in reversed(self.rewrites) if isinstance(r.body, Compacted)), None)
+
+    @cached_property
+    def pins(self) -> tuple[int, ...]:
+        """Ids of the pinned records, ascending."""
+        pinned: set[int] = set()
+        for record in self.records:
+            match record.body:
+                case Pinned(target, True):
+                    pinned.add(target)
+                case Pinned(target, False):
+                    pinned.discard(target)
+                case _:
+                    pass
+        return tuple(sorted(pinned))
+
+    @cached_property
+    def replaced(self) -> dict[int, State]:
+        """Pruned and spilled record ids. A pin set after the prune restores its record for good."""
+        force = {r.id for r in self.rewrites}
+        states: dict[int, State] = {}
+        for record in self.records:
+            match record.body:
+                case Pruned(records=ids, how=how) if record.id in force:
+                    states.update(dict.fromkeys(ids, how))
+                case Pinned(target, True):
+                    states.pop(target, None)
+                case _:
+                    pass
+        return states
+
+    @cached_property
+    def conversation(self) -> tuple[Item, ...]:
+        """All that was said, with prunes applied and no compaction: what summaries are made from."""
+        return tuple(_converse(self))
+
+    @cached_property
+    def prefix_from(self) -> int:
+        """The first record the next compaction's prefix covers: where the last one's tail, or an emergency's prefix, began."""
+        body = self.compaction.body if self.compaction else None
+        if not isinstance(body, Compacted):
+            return 0
+        return body.prefix_from if body.gate is Gate.EMERGENCY else body.first_kept
+
+    @cached_property
+    def primer(self) -> Item | None:
+        """The session's first user message, as views without a compaction show it."""
+        return next((i for i in self.conversation if i.kind is Kind.USER and i.record in self._typed), None)
+
+    @cached_property
+    def _typed(self) -> frozenset[int]:
+        return frozenset(r.id for r in self.records if isinstance(r.body, UserSaid) and r.body.how == "typed")
+
+    @cached_property
+    def newest_user(self) -> Item | None:
+        """The newest message in the user's own words."""
+        own = {r.id for r in self.records if isinstance(r.body, UserSaid) and r.body.how != "shell"}
+        return next((i for i in reversed(self.conversation) if i.record in own), None)
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """The view, in the order sent: primer, pins, summary, newest user message, tail."""
+        return tuple(_lay_out(self)) if self.compaction else self.conversation
+
+    @cached_property
+    def tail(self) -> tuple[Item, ...]:
+        """What is kept word for word after the compaction in force; everything when there is none."""
+        return _tail(self.conversation, self.compaction.body.first_kept) if _is_compacted(self.compaction) else self.items
+
+    @property
+    def last(self) -> int:
+        """Id of the newest record in force; 0 for an empty log."""
+        return self.records[-1].id if self.records else 0
+
+
+def _is_compacted(record: Record | None) -> bool:
+    return record is not None and isinstance(record.body, Compacted)
+
+
+def _converse(view: View) -> Iterable[Item]:
+    """Items in conversation order, each result beside its call."""
+    results = _results_by_call(view.records)
+    turn = step = 0
+    for record in view.records:
+        match record.body:
+            case UserSaid() as said:
+                turn += said.how == "typed"
+                pinned: State = "pinned" if record.id in view.pins else "live"
+                text = admitted(record.id, said)
+                yield Item(
+                    record.id, Kind.USER, "user", text, first_line(text), turn, step, pinned, images=said.images
+                )
+            case Noted(text=text, to_model=True):
+                yield Item(record.id, Kind.NOTICE, "user", text, first_line(text), turn, step)
+            case AssistantSaid() as said if said.text.strip() or said.calls:
+                step += 1
+                state: State = "pinned" if record.id in view.pins else "live"
+                title = first_line(said.text) or ", ".join(c.name for c in said.calls)
+                yield Item(
+                    record.id, Kind.ASSISTANT, "assistant", said.text, title, turn, step, state, said.calls,
+                    thinking=said.thinking,
+                )  # fmt: skip
+                for index, call in enumerate(said.calls):
+                    yield _result(view, record.id, call, results.get((record.id, index)), turn, step)
+            case _:
+                pass
+
+
+def _results_by_call(records: tuple[Record, ...]) -> dict[tuple[int, int], Record]:
+    """For (record of the reply, index of the call): the record of its first result."""
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    found: dict[tuple[int, int], Record] = {}
+    for record in records:
+        match record.body:
+            case AssistantSaid(calls=calls):
+                for index, call in enumerate(calls):
+                    waiting.setdefault(call.id, []).append((record.id, index))
+            case ToolReturned(call=call_id) if waiting.get(call_id):
+                found[waiting[call_id].pop()] = record
+            case _:
+                pass
+    return found
+
+
+def _result(view: View, asked_by: int, call: ToolCall, record: Record | None, turn: int, step: int) -> Item:
+    body = record.body if record else None
+    if record is None or not isinstance(body, ToolReturned):
+        return Item(asked_by, Kind.TOOL, "tool", NO_RESULT, call.name, turn, step, call=call.id, failed=True)
+    state: State = view.replaced.get(record.id, "live")
+    match state:
+        case "pruned":
+            text = placeholder(record.id, body)
+        case "spilled":
+            text = preview(record.id, body.text)
+        case _:
+            text = body.text
+            state = "pinned" if record.id in view.pins else "spilled" if body.spilled else "live"
+    images = body.images if state in ("live", "pinned") else ()
+    return Item(
+        record.id, Kind.TOOL, "tool", text, body.title, turn, step, state, call=call.id, failed=body.failed, images=images
+    )
+
+
+def _tail(conversation: tuple[Item, ...], first_kept: int) -> tuple[Item, ...]:
+    """Items from `first_kept` on; a result goes where its call goes."""
+    kept: list[Item] = []
+    keeping = False
+    for item in conversation:
+        if item.role != "tool":
+            keeping = item.record >= first_kept
+        if keeping:
+            kept.append(item)
+    return tuple(kept)
+
+
+def pins_notice(pinned: Iterable[Item]) -> str:
+    """One notice quoting pins from before the cut; a pinned result without its call would be an orphan."""
+    quoted = "\n\n".join(f'<pinned record="{i.record}" title="{i.title}">\n{i.text}\n</pinned>' for i in pinned)
+    return f"[kept word for word at the user's wish]\n\n{quoted}"
+
+
+def summary_text(body: Compacted) -> str:
+    """The summary and its fact sheet as one user-role text."""
+    parts = [p for p in (body.summary.strip(), body.fact_sheet.strip()) if p]
+    return "[earlier conversation, summarised]\n\n" + "\n\n".join(parts)
+
+
+def _lay_out(view: View) -> Iterable[Item]:
+    record = view.compaction
+    assert record is not None and isinstance(record.body, Compacted)
+    tail = _tail(view.conversation, record.body.first_kept)
+    kept = {i.record for i in tail}
+    head: list[Item] = []
+    primer, newest = view.primer, view.newest_user
+    if primer and primer.record not in kept:
+        if record.body.primer is not None and primer.state != "pinned":
+            note = f'page the whole message with recall {{"record": {primer.record}}}'
+            primer = replace(primer, text=shorten(primer.text, record.body.primer, note))
+        head.append(primer)
+    shown = kept | {i.record for i in head} | ({newest.record} if newest else set())
+    pinned = [i for i in view.conversation if i.record in view.pins and i.record not in shown and i.text != NO_RESULT]
+    if pinned:
+        text = pins_notice(pinned)
+        head.append(Item(pinned[0].record, Kind.NOTICE, "user", text, "pinned records", 0, 0, "pinned"))
+    text = summary_text(record.body)
+    title = first_line(record.body.summary) or "summary"
+    head.append(Item(record.id, Kind.SUMMARY, "user", text, title, 0, 0))
+    if newest and newest.record not in kept and newest.record not in {i.record for i in head}:
+        head.append(newest)
+    yield from head
+    yield from tail
+
+
+def step(view: View, record: Record) -> View:
+    """The view after one more record."""
+    if isinstance(record.body, Rewound):
+        return View(tuple(r for r in view.records if r.id < record.body.before))
+    return View((*view.records, record))
+
+
+def fold(records: Iterable[Record], view: View | None = None) -> View:
+    """The view after all `records`, from `view` on (an empty one by default)."""
+    force = list(view.records) if view else []
+    for record in records:
+        if isinstance(record.body, Rewound):
+            before = record.body.before
+            force = [r for r in force if r.id < before]
+        else:
+            force.append(record)
+    return View(tuple(force))
