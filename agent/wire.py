@@ -4,8 +4,9 @@ Not the log's records (those ride inside `Appended`) and no behaviour.
 
 Contracts
  1. Commands may be put from any thread and never block; the worker takes them in order, one turn at a time.
-    `Interrupt` and `Answer` overtake: they act at once, whatever runs. `Steer`, `Pin`, `SetBudget`, `Inspect` act at the
-    next step's end; `Submit`, `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`, `SetModel`, `Reload` wait for the turn.
+    `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs. `Steer`, `Pin`, `SetBudget` and
+    `Inspect` act at the next step's end; `Submit`, `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`, `SetModel`, `Reload`
+    wait for the turn.
  2. Events are emitted on the worker's thread, in order. `emit` must hand them over and return; it may not raise.
  3. Only `Appended` is durable: it follows the fsync of its record. Opening a session emits one `Opened`, then
     `Appended` for each record already there (`replay` true), then `Metered`, then `Idle`.
@@ -41,6 +42,11 @@ class Steer:
     """A message that joins the running turn after its current step; opens a turn when none runs."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unqueue:
+    """Take back the newest waiting message: a new `Queued`, then the text as `Returned` with no `why` and code 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +169,7 @@ class Quit:
 
 
 Command: TypeAlias = (
-    Submit | Steer | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
+    Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | Rename | Inspect | Open | Quit
 )  # fmt: skip
 
@@ -173,12 +179,16 @@ Command: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """The prompt cache as last seen: tokens predicted and reported for the last request, seconds it stays warm."""
+    """The prompt cache as last seen: tokens predicted and reported for the last request, seconds it stays warm.
+
+    `read_of` is all the input of that request, tokens (0 is unknown): what the share read from cache is taken of.
+    """
 
     predicted: int = 0
     reported: int | None = None
     warm_s: float | None = None
     broken: str | None = None
+    read_of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
