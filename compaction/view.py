@@ -198,7 +198,7 @@ class View:
 
     @cached_property
     def prefix_from(self) -> int:
-        """The first record the next compaction's prefix covers: where the last one's tail, or an emergency's prefix, began."""
+        """The first record the next prefix covers: where the last tail began, or an emergency's own prefix."""
         body = self.compaction.body if self.compaction else None
         if not isinstance(body, Compacted):
             return 0
@@ -216,7 +216,11 @@ class View:
     @cached_property
     def newest_user(self) -> Item | None:
         """The newest message in the user's own words."""
-        own = {r.id for r in self.records if isinstance(r.body, UserSaid) and r.body.how != "shell"}
+        return self.newest_user_before(self.last + 1)
+
+    def newest_user_before(self, record: int) -> Item | None:
+        """The newest message in the user's own words that was logged before `record`."""
+        own = {r.id for r in self.records if isinstance(r.body, UserSaid) and r.body.how != "shell" and r.id < record}
         return next((i for i in reversed(self.conversation) if i.record in own), None)
 
     @cached_property
@@ -227,16 +231,13 @@ class View:
     @cached_property
     def tail(self) -> tuple[Item, ...]:
         """What is kept word for word after the compaction in force; everything when there is none."""
-        return _tail(self.conversation, self.compaction.body.first_kept) if _is_compacted(self.compaction) else self.items
+        body = self.compaction.body if self.compaction else None
+        return _tail(self.conversation, body.first_kept) if isinstance(body, Compacted) else self.items
 
     @property
     def last(self) -> int:
         """Id of the newest record in force; 0 for an empty log."""
         return self.records[-1].id if self.records else 0
-
-
-def _is_compacted(record: Record | None) -> bool:
-    return record is not None and isinstance(record.body, Compacted)
 
 
 def _converse(view: View) -> Iterable[Item]:
@@ -249,9 +250,7 @@ def _converse(view: View) -> Iterable[Item]:
                 turn += said.how == "typed"
                 pinned: State = "pinned" if record.id in view.pins else "live"
                 text = admitted(record.id, said)
-                yield Item(
-                    record.id, Kind.USER, "user", text, first_line(text), turn, step, pinned, images=said.images
-                )
+                yield Item(record.id, Kind.USER, "user", text, first_line(text), turn, step, pinned, images=said.images)
             case Noted(text=text, to_model=True):
                 yield Item(record.id, Kind.NOTICE, "user", text, first_line(text), turn, step)
             case AssistantSaid() as said if said.text.strip() or said.calls:
@@ -299,7 +298,17 @@ def _result(view: View, asked_by: int, call: ToolCall, record: Record | None, tu
             state = "pinned" if record.id in view.pins else "spilled" if body.spilled else "live"
     images = body.images if state in ("live", "pinned") else ()
     return Item(
-        record.id, Kind.TOOL, "tool", text, body.title, turn, step, state, call=call.id, failed=body.failed, images=images
+        record.id,
+        Kind.TOOL,
+        "tool",
+        text,
+        body.title,
+        turn,
+        step,
+        state,
+        call=call.id,
+        failed=body.failed,
+        images=images,
     )
 
 
@@ -329,11 +338,14 @@ def summary_text(body: Compacted) -> str:
 
 def _lay_out(view: View) -> Iterable[Item]:
     record = view.compaction
-    assert record is not None and isinstance(record.body, Compacted)
+    assert record is not None
+    assert isinstance(record.body, Compacted)
     tail = _tail(view.conversation, record.body.first_kept)
     kept = {i.record for i in tail}
     head: list[Item] = []
-    primer, newest = view.primer, view.newest_user
+    # The newest message as of the compaction: a later one stands in the tail, and taking this one out again then would
+    # change bytes already sent.
+    primer, newest = view.primer, view.newest_user_before(record.id)
     if primer and primer.record not in kept:
         if record.body.primer is not None and primer.state != "pinned":
             note = f'page the whole message with recall {{"record": {primer.record}}}'
@@ -343,7 +355,9 @@ def _lay_out(view: View) -> Iterable[Item]:
     pinned = [i for i in view.conversation if i.record in view.pins and i.record not in shown and i.text != NO_RESULT]
     if pinned:
         text = pins_notice(pinned)
-        head.append(Item(pinned[0].record, Kind.NOTICE, "user", text, "pinned records", 0, 0, "pinned"))
+        images = tuple(image for i in pinned for image in i.images)
+        notice = Item(pinned[0].record, Kind.NOTICE, "user", text, "pinned records", 0, 0, "pinned", images=images)
+        head.append(notice)
     text = summary_text(record.body)
     title = first_line(record.body.summary) or "summary"
     head.append(Item(record.id, Kind.SUMMARY, "user", text, title, 0, 0))
