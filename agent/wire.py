@@ -417,12 +417,16 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Work ended; the next command is taken. `error` is the sentence for `failed` and `refused`."""
+    """Work ended; the next command is taken. `error` is the sentence for `failed` and `refused`.
+
+    `code` is the exit status headless gives: 0 done, 1 failed, 2 usage or settings, 3 would not fit, 130 interrupted.
+    """
 
     session: str
     path: str
     stop: StopReason = "done"
     error: str | None = None
+    code: int = 0
 
 
 @dataclass(frozen=True, slots=True)

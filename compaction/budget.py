@@ -47,8 +47,8 @@ CEILING_NUMERATOR, CEILING_DENOMINATOR = 3, 4
 class Window:
     """What the model accepts in one request: a fact, with its source. `tokens` None is unknown.
 
-    `output_apart`: the answer is not taken from the window. `ceiling`: a refused size (tokens), known only while
-    `tokens` is None.
+    `output_apart`: the answer is not taken from the window. `ceiling`: a size (tokens) that was refused without a
+    number; it bounds a window that is unknown or was claimed too large.
     """
 
     tokens: int | None
@@ -59,12 +59,11 @@ class Window:
 
     @property
     def effective(self) -> int | None:
-        """The size to do arithmetic with, tokens: the window, else three quarters of the ceiling, else None."""
-        if self.tokens is not None:
+        """The size to do arithmetic with, tokens: the window, three quarters of the ceiling, the less of both, or None."""
+        if self.ceiling is None:
             return self.tokens
-        if self.ceiling is not None:
-            return self.ceiling * CEILING_NUMERATOR // CEILING_DENOMINATOR
-        return None
+        below = self.ceiling * CEILING_NUMERATOR // CEILING_DENOMINATOR
+        return below if self.tokens is None else min(self.tokens, below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +181,7 @@ def least_output(window: int) -> int:
 def limit_of(window: Window) -> int | None:
     """The largest request sent, tokens; None while nothing is known of the window."""
     size = window.effective
-    if size is None or (window.tokens is None and window.ceiling is None):
+    if size is None:
         return None
     margin = size // LIMIT_MARGIN
     return size - (margin if window.output_apart else max(least_output(size), margin))

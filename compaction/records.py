@@ -288,7 +288,9 @@ class WindowLearned:
 
     `window` is the number the provider stated; without one, `ceiling` is the refused size (tokens), which bounds the
     unknown window. Both are None for a refusal of bytes. `asked` is the input the provider says it counted.
-    `requests` counts the refusals of this run: the one reactive retry is read from these records.
+    `estimated` is the uncalibrated estimate of the refused request, tokens: with `asked` it calibrates. The one reactive
+    retry of a run is read from these records. `summary`: the refused request was a summary's, not a turn's.
+    `bytes`: refused for bytes. `silent`: not refused at all, but the server dropped the beginning without a word.
     """
 
     model: str
@@ -297,8 +299,11 @@ class WindowLearned:
     ceiling: int | None
     refused: int
     asked: int | None = None
+    estimated: int = 0
     detail: str = ""
     summary: bool = False
+    bytes: bool = False
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

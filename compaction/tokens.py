@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from compaction.records import AssistantSaid, Record, Reloaded
+from compaction.records import AssistantSaid, Compacted, Pruned, Record, Reloaded, Reverted, WindowLearned
 from compaction.view import Item, Kind, View
 
 # What a message costs beside its text: role and separators, 3 to 5 tokens in the chat formats in use.
@@ -123,14 +123,22 @@ def calibration(view: View) -> float:
     """How many of the model's tokens one estimated token is worth, over its last replies with the same tools."""
     measured = estimated = counted = 0
     for record in reversed(view.records):
-        body = record.body
-        if isinstance(body, Reloaded):
-            break
-        if not isinstance(body, AssistantSaid) or not _counts(body, view.model) or body.usage is None:
-            continue
-        measured += body.usage.input
-        estimated += body.estimated
-        counted += 1
+        match record.body:
+            case Reloaded():
+                break
+            case AssistantSaid(usage=usage) as said if usage is not None and _counts(said, view.model):
+                measured += usage.input
+                estimated += said.estimated
+                counted += 1
+            case WindowLearned(asked=int(asked), summary=False, silent=False) as refusal if (
+                refusal.model == view.model and refusal.estimated
+            ):
+                # A refusal that states its count is as good a measurement as a reply, and the newest there is.
+                measured += asked
+                estimated += refusal.estimated
+                counted += 1
+            case _:
+                pass
         if counted == CALIBRATE_OVER:
             break
     if not estimated:
@@ -150,19 +158,17 @@ def _counts(body: AssistantSaid, model: str) -> bool:
 
 
 def _measured(view: View) -> tuple[Record, int] | None:
-    """The newest reply whose request is still the beginning of the view, and how many items that request had."""
+    """The newest reply that counts and whose request still begins the view, and how many items that request had."""
     for record in reversed(view.records):
         body = record.body
-        if not isinstance(body, AssistantSaid):
-            continue
-        if not _counts(body, view.model):
+        if isinstance(body, (Pruned, Compacted, Reverted)):
             return None
+        if not isinstance(body, AssistantSaid) or not _counts(body, view.model):
+            continue
         then = View(tuple(r for r in view.records if r.id <= body.seen))
         sent = len(then.items)
         same = then.items == view.items[:sent] and then.system == view.system
-        if same and then.tools == view.tools and then.instructions == view.instructions:
-            return record, sent
-        return None
+        return (record, sent) if same and then.tools == view.tools and then.instructions == view.instructions else None
     return None
 
 

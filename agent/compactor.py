@@ -1,0 +1,319 @@
+"""Carrying out a rewrite: spill, prune, compact, emergency; asks the summariser, retries, commits or writes the failure.
+
+No decision (that is `compaction.gates`) and no judgement of a summary's text (that is `compaction.judge`).
+
+Invariants
+ 1. A rejected or failed attempt changes nothing but the log, by one `CompactionFailed`.
+ 2. A `Compacted` is on disk before memory or screen know of it.
+ 3. Cancelling at any await leaves the view as it was; a `CompactionFailed(interrupted)` says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from agent.model import (
+    ContextOverflow,
+    EmptyReply,
+    ModelError,
+    Reply,
+    Request,
+    RequestTooLarge,
+    Restarted,
+    Text,
+    TimedOut,
+)
+from agent.session import Session
+from agent.wire import Progress
+from compaction.budget import least_output
+from compaction.cut import Cut
+from compaction.facts import fact_sheet
+from compaction.gates import Compact, Emergency, Prune, Spill, primer_cap
+from compaction.judge import Accepted, judge
+from compaction.records import (
+    Compacted,
+    CompactionFailed,
+    Gate,
+    Outcome,
+    Pruned,
+    Record,
+    Usage,
+    WindowLearned,
+)
+from compaction.summary import SummaryRequest, TooLarge, build_request, halved
+from compaction.tokens import calibrated
+from compaction.view import View, step
+
+# The longest a summary may take, seconds: a page of text at the slowest speeds seen, retries included. What binds
+# before it is the model's own silence deadline; this one catches a stream that drips for ever.
+DEADLINE = 300.0
+
+# A summary is refused for length at most this often before the emergency rung: three halvings leave an eighth.
+HALVINGS = 3
+
+# The request in any case, characters: providers refuse bodies of about a megabyte, and JSON may double a text.
+MOST_CHARACTERS = 540_000
+
+# What thinking may add to a summary's output where it cannot be turned off, tokens.
+THINKING_ALLOWANCE = 2_000
+
+# A shapeless reply is asked for once more: small models forget the headings now and then.
+SHAPELESS_RETRIES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A summary that passed the judge, with what it cost."""
+
+    summary: str
+    learnings: str
+    usage: Usage | None
+    requests: int
+
+
+class Rejected(Exception):
+    """An attempt that ended in `outcome`; `detail` is a sentence for people."""
+
+    def __init__(self, outcome: Outcome, detail: str, *, usage: Usage | None = None, asked: bool = True) -> None:
+        super().__init__(detail)
+        self.outcome = outcome
+        self.detail = detail
+        self.usage = usage
+        self.asked = asked
+
+
+Review = Callable[[Compacted], Awaitable[str | None]]
+
+
+async def prune(session: Session, decision: Prune | Spill) -> Record:
+    """Replaces exactly the results the decision names."""
+    view = session.view
+    ids = decision.plan.records if isinstance(decision, Prune) else decision.records
+    how: str = "pruned" if isinstance(decision, Prune) else "spilled"
+    body = Pruned(tuple(ids), "pruned" if how == "pruned" else "spilled", decision.gate, 0, 0)
+    before, after = sizes(session, view, body)
+    (record,) = await session.append(replace(body, before=before, after=after))
+    session.gated(record)
+    return record
+
+
+def sizes(session: Session, view: View, body: Pruned | Compacted) -> tuple[int, int]:
+    """Calibrated sizes of the view without and with a rewrite, tokens."""
+    after = step(view, Record(session.log.next_id, 0.0, body))
+    return calibrated(view, session.ruler), calibrated(after, session.ruler)
+
+
+async def compact(
+    session: Session, decision: Compact, focus: str = "", review: Review | None = None
+) -> Record:
+    """Asks for a summary and commits it, or writes down why not. Returns the record of either."""
+    view = session.view
+    prior = bool(previous_summary(view))
+    size = session.size().total
+    try:
+        draft = await asyncio.wait_for(_ask(session, decision, focus), DEADLINE)
+        body = _body(session, view, decision, draft, focus)
+        _accept(session, decision, body)
+        if review is not None:
+            edited = await review(body)
+            if edited is None:
+                raise Rejected(Outcome.INTERRUPTED, "the summary was dropped in review")
+            body = _edited(session, view, decision, body, edited)
+    except asyncio.CancelledError:
+        await session.append_through(
+            CompactionFailed(decision.gate, Outcome.INTERRUPTED, "stopped by the user", size, prior, True)
+        )
+        raise
+    except TimeoutError:
+        failure = Rejected(Outcome.TIMED_OUT, f"the summary took longer than {DEADLINE:.0f} seconds")
+        return await _failed(session, decision.gate, failure, size, prior)
+    except Rejected as failure:
+        return await _failed(session, decision.gate, failure, size, prior)
+    (record,) = await session.append(body)
+    session.gated(record)
+    session.learn(draft.learnings)
+    return record
+
+
+async def _failed(session: Session, gate: Gate, failure: Rejected, size: int, prior: bool) -> Record:
+    body = CompactionFailed(gate, failure.outcome, failure.detail, size, prior, failure.asked, failure.usage)
+    (record,) = await session.append(body)
+    session.gated(record)
+    return record
+
+
+async def emergency(session: Session, decision: Emergency) -> Record:
+    """The rung without a model: previous summary, fact sheet, a line saying what was dropped, the tail floor."""
+    view = session.view
+    dropped = f"[dropped without a summary: {len(decision.cut.prefix)} messages; recall finds them]"
+    summary = previous_summary(view)
+    cap = session.budget.fact_cap
+    facts = fact_sheet(view, decision.cut, summary, session.ruler, cap)
+    body = _compacted(session, view, decision.cut, Gate.EMERGENCY, summary, f"{dropped}\n\n{facts}")
+    before, after = sizes(session, view, body)
+    (record,) = await session.append(replace(body, before=before, after=after))
+    session.gated(record)
+    return record
+
+
+def previous_summary(view: View) -> str:
+    """The summary in force; empty when there is none."""
+    body = view.compaction.body if view.compaction else None
+    return body.summary if isinstance(body, Compacted) else ""
+
+
+def _compacted(session: Session, view: View, cut: Cut, gate: Gate, summary: str, facts: str) -> Compacted:
+    primer = view.primer
+    cap = primer_cap(view, session.budget)
+    shown: int | None = None
+    if primer is not None and session.ruler.item(primer) > cap:
+        # Characters, so that views need no counting; in proportion, for this text's own characters per token.
+        shown = len(primer.text) * cap // session.ruler.item(primer)
+    previous = view.compaction.id if view.compaction else None
+    return Compacted(
+        summary, facts, cut.first_kept, cut.prefix_from, previous, "", gate, 0, 0, "", primer=shown
+    )  # fmt: skip
+
+
+def _body(session: Session, view: View, decision: Compact, draft: Draft, focus: str) -> Compacted:
+    facts = fact_sheet(view, decision.cut, draft.summary, session.ruler, session.budget.fact_cap)
+    body = _compacted(session, view, decision.cut, decision.gate, draft.summary, facts)
+    summariser = session.summariser()
+    body = replace(
+        body, focus=focus, summariser=summariser.endpoint.name, usage=draft.usage, learnings=draft.learnings,
+        cost=session.price_of(summariser.endpoint.name, draft.usage), requests=draft.requests,
+    )  # fmt: skip
+    before, after = sizes(session, view, body)
+    return replace(body, before=before, after=after)
+
+
+def _edited(session: Session, view: View, decision: Compact, body: Compacted, text: str) -> Compacted:
+    if text == body.summary:
+        return body
+    edited = replace(body, summary=text)
+    before, after = sizes(session, view, edited)
+    edited = replace(edited, before=before, after=after)
+    _accept(session, decision, edited)
+    return edited
+
+
+def _accept(session: Session, decision: Compact, body: Compacted) -> None:
+    if body.after >= body.before:
+        text = f"the view would be {body.after:,} tokens, not smaller than {body.before:,}"
+        raise Rejected(Outcome.NOT_SMALLER, text, usage=body.usage)
+    if decision.gate is Gate.PROACTIVE and body.after > decision.target:
+        text = f"the view would be {body.after:,} tokens, above the landing of {decision.target:,}"
+        raise Rejected(Outcome.ABOVE_LANDING, text, usage=body.usage)
+    if decision.gate not in (Gate.ASKED, Gate.PROACTIVE) and body.after >= decision.target:
+        text = f"the view would be {body.after:,} tokens, still not below {decision.target:,}"
+        raise Rejected(Outcome.NOT_SMALLER, text, usage=body.usage)
+
+
+async def _ask(session: Session, decision: Compact, focus: str) -> Draft:
+    """The summariser's judged reply. Raises `Rejected`."""
+    summariser = session.summariser()
+    previous = previous_summary(session.view)
+    cap = session.budget.summary_cap
+    total = summariser.window.effective
+    output = cap + THINKING_ALLOWANCE if total is None else min(cap + THINKING_ALLOWANCE, max(least_output(total), cap))
+    if summariser.window.max_output is not None:
+        output = min(output, summariser.window.max_output)
+    request = _fitting(session, decision, focus, previous, None if total is None else total - output)
+    asked = halvings = shapeless = 0
+    while True:
+        asked += 1
+        try:
+            reply = await _stream(session, request, output)
+        except (ContextOverflow, RequestTooLarge) as error:
+            smaller = halved(request) if halvings < HALVINGS else None
+            halvings += 1
+            if isinstance(error, ContextOverflow) and error.window is not None:
+                await _learn(session, error, request)
+            if smaller is None:
+                raise Rejected(_overflow(error), str(error)) from error
+            request = smaller
+            continue
+        except TimedOut as error:
+            raise Rejected(Outcome.TIMED_OUT, str(error)) from error
+        except EmptyReply as error:
+            raise Rejected(Outcome.SUMMARY_EMPTY, str(error)) from error
+        except ModelError as error:
+            raise Rejected(Outcome.PROVIDER_FAILED, str(error)) from error
+        verdict = judge(
+            reply.text, reply.stop, bool(reply.calls), cap_tokens=cap, count=session.ruler.count,
+            previous_summary=previous,
+        )  # fmt: skip
+        if isinstance(verdict, Accepted):
+            return Draft(verdict.summary, verdict.learnings, reply.usage, asked)
+        if verdict.outcome is Outcome.SUMMARY_SHAPELESS and shapeless < SHAPELESS_RETRIES:
+            shapeless += 1
+            continue
+        raise Rejected(verdict.outcome, verdict.detail, usage=reply.usage)
+
+
+def _overflow(error: ModelError) -> Outcome:
+    return Outcome.REQUEST_TOO_LARGE if isinstance(error, RequestTooLarge) else Outcome.OVERFLOWED
+
+
+async def _learn(session: Session, error: ContextOverflow, request: SummaryRequest) -> None:
+    endpoint = session.summariser().endpoint
+    refused = session.ruler.count(request.user_text)
+    session.remember_window(endpoint, error.window)
+    await session.append(
+        WindowLearned(
+            endpoint.name, endpoint.label, error.window, None, refused, error.asked, detail=str(error), summary=True
+        )
+    )
+    session.refresh()
+
+
+def _fitting(
+    session: Session, decision: Compact, focus: str, previous: str, room: int | None
+) -> SummaryRequest:
+    """The request cut to `room` tokens (None: only to the bound in characters). Raises `Rejected`."""
+    characters = MOST_CHARACTERS
+    prompts = session.kit.summary_prompts
+    for _ in range(8):
+        built = build_request(
+            decision.cut, session.view, prompts, focus=focus, previous_summary=previous,
+            cap_tokens=session.budget.summary_cap, characters=characters,
+        )  # fmt: skip
+        if isinstance(built, TooLarge):
+            text = "instructions, previous summary and focus alone are larger than the summariser accepts"
+            raise Rejected(Outcome.REQUEST_TOO_LARGE, text, asked=False)
+        if room is None:
+            return built
+        # The estimate may be low by as much as the calibration says, and errs by 5 % beyond.
+        tokens = session.estimate_text(built.system + built.user_text)
+        if tokens <= room * 19 // 20:
+            return built
+        characters = min(characters - 1, max(1, len(built.user_text) * room * 18 // 20 // tokens))
+    raise Rejected(Outcome.REQUEST_TOO_LARGE, "no part of the conversation fits the summariser's window", asked=False)
+
+
+async def _stream(session: Session, request: SummaryRequest, output: int) -> Reply:
+    summariser = session.summariser()
+    messages = (
+        {"role": "system", "content": request.system},
+        {"role": "user", "content": request.user_text},
+    )
+    asked = Request(
+        messages, max_tokens=output, restartable=True, grammar=session.summary_grammar(), thinking_off=True,
+    )  # fmt: skip
+    began = session.kit.clock()
+    characters = 0
+    session.emit(Progress("summarising"))
+    async for part in session.kit.model.stream(summariser.endpoint, asked):
+        match part:
+            case Text(text):
+                characters += len(text)
+                session.emit(Progress("summarising", characters // 4, session.kit.clock() - began))
+            case Restarted():
+                characters = 0
+            case Reply():
+                return part
+            case _:
+                pass
+    raise AssertionError("a stream ends in a Reply or an error")

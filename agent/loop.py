@@ -1,0 +1,304 @@
+"""One turn: gate, request, stream, tools, append; again, until the model has nothing to call.
+
+Not the thread (that is `worker`), not a tool (that is `toolbox`), not a rewrite (that is `compactor`).
+
+Invariants
+ 1. A prompt is logged before anything is asked, and refused before it is logged.
+ 2. Whatever ends a turn (an error, Esc, a refusal), the log afterwards holds no open call and all text that arrived.
+ 3. Every request has passed its gate on the view it is made from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from agent import compactor
+from agent.mentions import expand
+from agent.metering import request_marks
+from agent.model import (
+    CallGrowing,
+    ContextOverflow,
+    ModelError,
+    Part,
+    Reply,
+    Request,
+    RequestTooLarge,
+    Restarted,
+    Retrying,
+    Text,
+    Thinking,
+)
+from agent.request import messages_of, tools_of
+from agent.session import Session
+from agent.toolbox import close_calls, not_run, run_calls
+from agent.wire import Restreamed, Returned, StopReason, Streaming
+from compaction.budget import answer_room
+from compaction.gates import (
+    Compact,
+    Decision,
+    Emergency,
+    Fail,
+    Place,
+    Proceed,
+    Prune,
+    Refuse,
+    Spill,
+    check_prompt,
+    decide,
+    over_budget,
+)
+from compaction.records import (
+    AssistantSaid,
+    CompactionFailed,
+    Noted,
+    ToolCall,
+    UserSaid,
+    WindowLearned,
+    tag,
+)
+from compaction.tokens import estimate
+
+# A user message above this share (percent) of the session's first trigger is admitted short: whole, it would leave no
+# room for the work it asks for, and every gate after it would have to cut it differently.
+ADMIT_SHARE = 80
+
+OUT_OF_STEPS = "[no steps are left in this turn: answer now in text, with what is known, and call no tools]"
+
+CUT_AT_OUTPUT = "the answer was cut at its output limit, not for lack of context; say 'go on' to continue"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a turn ended; `error` is a sentence, `code` the exit status headless gives."""
+
+    stop: StopReason = "done"
+    error: str | None = None
+    code: int = 0
+
+
+class _Refused(Exception):
+    def __init__(self, refusal: Refuse) -> None:
+        super().__init__(refusal.text)
+        self.refusal = refusal
+
+
+async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
+    """One user turn, from the prompt to the last answer."""
+    said = admit(session, expand(text, session.workspace.folder, session), images)
+    refusal = check_prompt(session.view, session.ruler, session.budget, shown_tokens(session, said))
+    if refusal is not None:
+        session.emit(Returned(text, refusal.text, 3))
+        session.tell_gate(refusal.gate, refusal.outcome, tag(refusal.gate, refusal.outcome), refusal.size, refusal.size, refusal.text)  # fmt: skip
+        return End("refused", refusal.text, 3)
+    await session.append(said)
+    if said.admitted is not None:
+        session.tell(f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters")
+    try:
+        return await _steps(session)
+    except asyncio.CancelledError:
+        await close_calls(session)
+        return End("interrupted", None, 130)
+    except _Refused as refused:
+        await session.append(Noted(str(refused), "refused"))
+        return End("refused", str(refused), 3)
+    except ModelError as error:
+        await session.append(Noted(str(error), "error"))
+        return End("failed", str(error), 1)
+
+
+def admit(session: Session, text: str, images: tuple[str, ...] = ()) -> UserSaid:
+    """The message as it will be logged: whole, with the number of characters views show when it is too large."""
+    started = session.view.started
+    most = (started.trigger if started else session.budget.trigger) * ADMIT_SHARE // 100
+    tokens = session.ruler.count(text)
+    if tokens <= most or not most:
+        return UserSaid(text, images=images)
+    return UserSaid(text, images=images, admitted=max(1, len(text) * most // tokens))
+
+
+def shown_tokens(session: Session, said: UserSaid) -> int:
+    """What the prompt must have room for, uncalibrated tokens: all of it, for a window smaller than that is refused."""
+    return session.ruler.count(said.text) + 1_600 * len(said.images)
+
+
+async def _steps(session: Session) -> End:
+    most = max(1, session.kit.settings.max_steps)
+    steps, told = 0, False
+    while True:
+        last = steps + 1 >= most
+        if last and steps and not told:
+            told = True
+            await session.append(Noted(OUT_OF_STEPS, "steps", to_model=True))
+        reply = await _answered(session, Place(inside_turn=steps > 0, last=last))
+        if reply is None:
+            continue
+        steps += 1
+        if reply.calls:
+            await (not_run(session, reply.calls) if last else run_calls(session, reply.calls))
+        await _drain(session)
+        if reply.stop == "length" and not reply.calls:
+            session.tell(CUT_AT_OUTPUT, "warning")
+        if last or not (reply.calls or _steered_last(session)):
+            return End()
+
+
+def _steered_last(session: Session) -> bool:
+    body = session.view.records[-1].body if session.view.records else None
+    return isinstance(body, UserSaid) and body.how == "steered"
+
+
+async def _drain(session: Session) -> None:
+    """Takes in what the user steered with, and the commands that waited for the end of the step."""
+    texts, session.steered[:] = list(session.steered), []
+    for text in texts:
+        await session.append(UserSaid(expand(text, session.workspace.folder, session), "steered"))
+    await session.run_waiting()
+
+
+async def _answered(session: Session, place: Place) -> Reply | None:
+    """Passes the gates, asks, logs the reply. None: the request was refused for length, and the refusal logged."""
+    answer = await pass_gates(session, place)
+    seen, estimated, size = session.view.last, estimate(session.view, session.ruler), session.size()
+    request = _request(session, answer.max_tokens)
+    partial = _Partial()
+    try:
+        async for part in session.kit.model.stream(session.target.endpoint, request):
+            partial.take(session, part)
+    except (ContextOverflow, RequestTooLarge) as error:
+        await _learn(session, error, size.total, estimated)
+        return None
+    except (ModelError, asyncio.CancelledError) as error:
+        stop = "failed" if isinstance(error, ModelError) else "aborted"
+        if partial.text.strip():
+            body = AssistantSaid(partial.text, (), None, "failed", session.view.model, seen)
+            await session.append_through(replace(body, stop="aborted" if stop == "aborted" else "failed"))
+        raise
+    reply = partial.reply
+    assert reply is not None, "a stream ends in a Reply or an error"
+    if session.truncated_silently(reply, size):
+        await _silent(session, reply, size.total, estimated)
+        return None
+    cost = session.price_of(session.view.model, reply.usage)
+    reply = replace(reply, calls=_unique(session, reply.calls))
+    await session.append(
+        AssistantSaid(
+            reply.text, reply.calls, reply.usage, reply.stop, session.view.model, seen, reply.thinking, estimated, cost
+        )
+    )
+    return reply
+
+
+@dataclass
+class _Partial:
+    """What has arrived of an answer."""
+
+    text: str = ""
+    reply: Reply | None = None
+
+    def take(self, session: Session, part: Part) -> None:
+        match part:
+            case Text(text):
+                self.text += text
+                session.emit(Streaming(text))
+            case Thinking(text):
+                session.emit(Streaming(text, "thinking"))
+            case CallGrowing(_, name, characters):
+                session.emit(Streaming(f"{name} {characters}", "call"))
+            case Retrying(why, wait, attempt):
+                session.tell(f"{why} Trying again in {wait:.0f} s (retry {attempt}).", "warning")
+            case Restarted():
+                self.text = ""
+                session.emit(Restreamed())
+            case Reply():
+                self.reply = part
+
+
+def _request(session: Session, max_tokens: int | None) -> Request:
+    size = session.size()
+    window = session.target.window
+    if max_tokens is None:
+        max_tokens = answer_room(window, size.total, size.estimated)
+    marks = request_marks(session.view)
+    return Request(
+        messages_of(session.view, alternate=session.alternates(), marks=marks),
+        tools_of(session.view, mark=True),
+        max_tokens,
+        effort=session.effort(),
+        deadline=session.kit.settings.deadline,
+    )
+
+
+def _unique(session: Session, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Calls with ids no earlier call has: some local servers count from zero in every reply."""
+    used = {c.id for r in session.view.records if isinstance(r.body, AssistantSaid) for c in r.body.calls}
+    fresh: list[ToolCall] = []
+    for index, call in enumerate(calls):
+        name = call.id or f"call_{session.log.next_id}_{index}"
+        if name in used:
+            name = f"{name}_{session.log.next_id}_{index}"
+        used.add(name)
+        fresh.append(ToolCall(name, call.name, call.arguments))
+    return tuple(fresh)
+
+
+async def _learn(session: Session, error: ModelError, size: int, estimated: int) -> None:
+    """Writes the refusal down, with what it says of the window; the gates read the rest from there."""
+    endpoint = session.target.endpoint
+    window = error.window if isinstance(error, ContextOverflow) else None
+    asked = error.asked if isinstance(error, ContextOverflow) else None
+    too_large = isinstance(error, RequestTooLarge)
+    ceiling = None if window is not None or too_large else size
+    session.remember_window(endpoint, window)
+    await session.append(
+        WindowLearned(
+            endpoint.name, endpoint.label, window, ceiling, size, asked, estimated, str(error), bytes=too_large
+        )
+    )
+    session.refresh()
+    session.metered()
+
+
+async def _silent(session: Session, reply: Reply, size: int, estimated: int) -> None:
+    """A server that dropped the beginning without a word: an overflow, and no measurement."""
+    counted = reply.usage.input if reply.usage else 0
+    text = f"the server read {counted:,} tokens of about {size:,}: it dropped the beginning without saying so"
+    session.emit(Restreamed())
+    session.tell(text, "warning")
+    endpoint = session.target.endpoint
+    body = WindowLearned(endpoint.name, endpoint.label, None, size, size, estimated=estimated, detail=text, silent=True)
+    await session.append(body)
+    session.refresh()
+    session.metered()
+
+
+async def pass_gates(session: Session, place: Place) -> Proceed:
+    """Carries out what the gates decide until they let the request go. Raises `_Refused`."""
+    while True:
+        decision = decide(session.view, session.ruler, session.budget, place)
+        if isinstance(decision, Proceed):
+            return decision
+        await _carry_out(session, decision)
+
+
+async def _carry_out(session: Session, decision: Decision) -> None:
+    match decision:
+        case Proceed():
+            return
+        case Spill() | Prune():
+            await compactor.prune(session, decision)
+        case Compact():
+            session.tell(over_budget(session.budget) if decision.gate == "proactive" else "making room in the window")
+            await compactor.compact(session, decision)
+        case Emergency():
+            await compactor.emergency(session, decision)
+        case Fail(gate, outcome, detail, size):
+            prior = bool(compactor.previous_summary(session.view))
+            (record,) = await session.append(CompactionFailed(gate, outcome, detail, size, prior))
+            session.gated(record)
+        case Refuse(gate, outcome):
+            session.tell_gate(gate, outcome, tag(gate, outcome), decision.size, decision.size, decision.text)
+            raise _Refused(decision)
+
+
+__all__ = ["End", "admit", "pass_gates", "turn"]

@@ -1,0 +1,260 @@
+"""One open session: its log, and the facts and choices of the moment that belong to it.
+
+Not a turn (that is `loop`) and not a rewrite (that is `compactor`); it answers what both ask: which endpoint, how large
+a window, which budget, what size, what price, and it tells the front end.
+
+Invariants
+ 1. Nothing here is state that the log does not hold, but for what is found anew at each opening (endpoint, keys,
+    probes) and the front end's waiting answers.
+ 2. Every event goes out through `emit`, on the worker's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from agent import metering
+from agent.endpoints import Endpoints
+from agent.instructions import remember
+from agent.model import Endpoint, Model
+from agent.models.catalogue import Catalogue
+from agent.permissions import Rules
+from agent.places import Places
+from agent.session_log import SessionLog
+from agent.settings import Settings
+from agent.tools import Workspace
+from agent.wire import Event, Gated, Meter, Metered, Mode, Told
+from compaction import gates
+from compaction.budget import Budget, Window, budget_for
+from compaction.cache import Prices, request_cost
+from compaction.records import (
+    Body,
+    Compacted,
+    CompactionFailed,
+    Outcome,
+    Pruned,
+    Record,
+    Reverted,
+    SettingsChanged,
+    Usage,
+    WindowLearned,
+    tag_of,
+)
+from compaction.summary import Prompts
+from compaction.tokens import Ruler, Size, calibration, measure
+from compaction.view import View
+
+# The log is what a user may read back; a learned sentence of the model longer than this is no fact but an essay.
+MOST_LEARNINGS = 4_000
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What a session is given: made once by whoever wires the program.
+
+    `clock` gives seconds since the epoch. `interactive`: somebody can answer an `Asking`.
+    """
+
+    settings: Settings
+    places: Places
+    model: Model
+    catalogue: Catalogue
+    endpoints: Endpoints
+    count: Callable[[str], int]
+    summary_prompts: Prompts
+    emit: Callable[[Event], None]
+    clock: Callable[[], float]
+    interactive: bool = True
+    versions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model to ask, with what is known of it."""
+
+    endpoint: Endpoint
+    window: Window
+    prices: Prices | None
+
+
+@dataclass
+class Session:
+    """An open session on the worker's loop."""
+
+    kit: Kit
+    log: SessionLog
+    workspace: Workspace
+    ruler: Ruler
+    mode: Mode
+    rules: Rules
+    target: Target = field(init=False)
+    budget: Budget = field(init=False)
+    asking: dict[int, asyncio.Future[tuple[str, str]]] = field(default_factory=dict)
+    steered: list[str] = field(default_factory=list)
+    reviewing: asyncio.Future[str | None] | None = None
+    _asked: int = 0
+    _probed: dict[str, int | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.refresh()
+
+    # ── facts and choices ──
+
+    @property
+    def view(self) -> View:
+        """The view of the log as it stands."""
+        return self.log.view
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        started = self.view.started
+        return started.session if started else self.log.folder.name
+
+    @property
+    def emit(self) -> Callable[[Event], None]:
+        """Where events go."""
+        return self.kit.emit
+
+    def refresh(self) -> None:
+        """Works out endpoint, window and budget again: after a change of model, budget or window."""
+        self.target = self.target_for(self.view.model)
+        self.budget = budget_for(self.target.window, self.kit.settings.policy_for(self.view.model, self.rule()))
+
+    def rule(self) -> str | None:
+        """The budget rule chosen in this session for the model in force; None leaves it to the settings."""
+        model = self.view.started.model if self.view.started else ""
+        rules: dict[str, str | None] = {}
+        for record in self.view.records:
+            if isinstance(record.body, SettingsChanged):
+                model = record.body.model or model
+                if record.body.budget is not None:
+                    rules[model] = None if record.body.budget == "default" else record.body.budget
+        return rules.get(self.view.model)
+
+    def target_for(self, name: str) -> Target:
+        """A model by name, with its window (the log's own ceilings included) and prices."""
+        endpoint = self.kit.endpoints.resolve(name)
+        window = self.kit.catalogue.window(endpoint, self.kit.settings.claim_for(name))
+        ceiling = self._ceiling(endpoint)
+        if ceiling is not None and (window.effective is None or ceiling < window.effective):
+            window = replace(window, ceiling=ceiling)
+        return Target(endpoint, window, self.kit.catalogue.prices(endpoint, self.kit.settings.claim_for(name)))
+
+    def _ceiling(self, endpoint: Endpoint) -> int | None:
+        """The least size refused without a number, since a number was last learned; tokens."""
+        found: int | None = None
+        for record in self.view.records:
+            body = record.body
+            if isinstance(body, WindowLearned) and body.model == endpoint.name and body.endpoint == endpoint.label:
+                if body.window is not None:
+                    found = None
+                elif body.ceiling is not None:
+                    found = body.ceiling if found is None else min(found, body.ceiling)
+        return found
+
+    def summariser(self) -> Target:
+        """The model that summarises: the session's own, or the one the settings name."""
+        name = self.kit.settings.summariser
+        return self.target if name in ("same", self.view.model) else self.target_for(name)
+
+    def summary_grammar(self) -> str | None:
+        """A grammar that holds a toy-sized model to the template; None for every other."""
+        return self.kit.endpoints.summary_grammar(self.summariser().endpoint)
+
+    # ── numbers ──
+
+    def size(self) -> Size:
+        """The size the next request starts from, tokens."""
+        return measure(self.view, self.ruler)
+
+    def estimate_text(self, text: str) -> int:
+        """A text's calibrated tokens."""
+        return round(self.ruler.count(text) * calibration(self.view))
+
+    def price_of(self, model: str, usage: Usage | None) -> float | None:
+        """Dollars for a request; None where no price or no usage is known."""
+        prices = self.target_for(model).prices
+        return None if usage is None or prices is None else request_cost(usage, prices)
+
+    def meter(self) -> Meter:
+        """The numbers of the screen."""
+        return metering.meter(self.view, self.ruler, self.budget, self.target.prices, self.warm_s(), self.kit.clock())
+
+    def warm_s(self) -> float:
+        """How long the provider keeps a prompt cache, seconds."""
+        return self.kit.settings.cache_ttl_for(self.view.model)
+
+    # ── writing and telling ──
+
+    async def append(self, *bodies: Body) -> tuple[Record, ...]:
+        """Writes records; then the meter goes out."""
+        records = await self.log.append(*bodies)
+        self.metered()
+        return records
+
+    async def append_through(self, *bodies: Body) -> tuple[Record, ...]:
+        """Writes records although this task was cancelled; a second cancellation waits for the disk too."""
+        writing = asyncio.ensure_future(self.log.append(*bodies))
+        try:
+            records = await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])
+            raise
+        self.metered()
+        return records
+
+    def metered(self) -> None:
+        """Sends the numbers of the screen."""
+        self.emit(Metered(self.meter()))
+
+    def gated(self, record: Record) -> None:
+        """Tells how an attempt at a gate ended."""
+        body = record.body
+        match body:
+            case Pruned(how="spilled"):
+                self.tell_gate(body.gate, Outcome.SPILLED, tag_of(body), body.before, body.after)
+            case Pruned():
+                self.tell_gate(body.gate, Outcome.PRUNED, tag_of(body), body.before, body.after)
+            case Compacted():
+                self.tell_gate(body.gate, Outcome.COMPACTED, tag_of(body), body.before, body.after)
+            case CompactionFailed():
+                self.tell_gate(body.gate, body.outcome, tag_of(body), body.size, body.size, body.detail)
+            case _:
+                raise AssertionError(f"{type(body).__name__} is no attempt at a gate")
+
+    def tell_gate(self, gate: str, outcome: str, tag: str, before: int, after: int, text: str = "") -> None:
+        """One `gate` event."""
+        self.emit(Gated(str(gate), str(outcome), tag, before, after, text or self._why(before)))
+
+    def _why(self, before: int) -> str:
+        if self.budget.limit is not None and before >= self.budget.limit:
+            return gates.window_full(before, self.budget)
+        return gates.over_budget(self.budget) if before >= self.budget.trigger else ""
+
+    def tell(self, text: str, level: str = "info") -> None:
+        """A sentence for people."""
+        self.emit(Told(text, "warning" if level == "warning" else "error" if level == "error" else "info"))
+
+    def learn(self, text: str) -> None:
+        """Keeps what a summary says of the project for later sessions; losing it loses nothing of this one."""
+        if text.strip():
+            problem = remember(self.kit.places, self.workspace.folder, text[:MOST_LEARNINGS])
+            if problem:
+                self.tell(problem, "warning")
+
+    def remember_window(self, endpoint: Endpoint, window: int | None) -> None:
+        """Stores what a provider said of its window, and says so when it contradicts a claim."""
+        if window is None:
+            return
+        claimed = self.target_for(endpoint.name).window
+        self.kit.catalogue.learn(endpoint, window, self.kit.settings.claim_for(endpoint.name))
+        if claimed.tokens != window:
+            was = "unknown" if claimed.tokens is None else f"{claimed.tokens:,} ({claimed.source})"
+            self.tell(f"{endpoint.name} says its window is {window:,} tokens; it was {was}. Kept for later sessions.")
+
+    def reverted(self, target: int, before: int, after: int) -> Reverted:
+        """The body that takes a rewrite back."""
+        return Reverted(target, before, after)

@@ -1,0 +1,310 @@
+"""What the user asks for beside a message: compact, prune, undo, pin, budget, model, shell, …
+
+Not a turn (that is `loop`) and not a gate's own doing. Each wish ends in one `Finished` with the exit status headless
+gives, and changes the world only by a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from agent import compactor, metering
+from agent.instructions import build
+from agent.loop import End, admit
+from agent.session import Session
+from agent.session_log import LogFailed
+from agent.toolbox import BY_NAME
+from agent.wire import (
+    Appended,
+    Command,
+    Compact,
+    Finished,
+    Inspect,
+    Opened,
+    Pin,
+    Planned,
+    Prune,
+    Reload,
+    Rename,
+    Reviewing,
+    Rewind,
+    SetBudget,
+    SetMode,
+    SetModel,
+    Shell,
+    ToolRunning,
+    Undo,
+)
+from compaction import gates
+from compaction.budget import check_rule
+from compaction.cut import choose_cut
+from compaction.errors import BadBudget, BadTarget
+from compaction.prune import plan_prune
+from compaction.records import (
+    Compacted,
+    CompactionFailed,
+    Gate,
+    Outcome,
+    Pinned,
+    Record,
+    Reloaded,
+    Reverted,
+    Rewound,
+    SettingsChanged,
+    UserSaid,
+    tag,
+    tag_of,
+)
+from compaction.tokens import calibrated, calibration, fixed
+from compaction.view import step
+
+
+class Unopened(Exception):
+    """A session that cannot be opened, or settings that cannot be used; the text is a sentence, `code` an exit status."""
+
+    def __init__(self, text: str, code: int = 2) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def replay(session: Session, *, resumed: bool) -> None:
+    """Tells the front end all there is: the screen cannot tell a resume from what it saw live."""
+    view = session.view
+    settings = session.kit.settings
+    session.emit(
+        Opened(
+            session.id, str(session.log.path), str(session.workspace.folder), view.model, session.mode, resumed,
+            (*settings.notices, *map(str, session.log.damage)),
+        )
+    )  # fmt: skip
+    for record in session.log.records:
+        session.emit(Appended(record, replay=True))
+    session.log.on_append.append(lambda record: session.emit(Appended(record)))
+    session.metered()
+
+
+def log_failed(session: Session | None, error: LogFailed) -> End:
+    """The log cannot be written: nothing more will be, and the screen says so."""
+    if session is not None:
+        size = session.size().total
+        session.tell_gate(Gate.ASKED, Outcome.LOG_FAILED, tag(Gate.ASKED, Outcome.LOG_FAILED), size, size, str(error))
+    return End("failed", str(error), 1)
+
+
+def at_once(session: Session, command: Command) -> None:
+    """Wishes that change no record and wait for nothing."""
+    match command:
+        case SetMode(mode):
+            session.mode = mode
+            session.tell(f"mode: {mode}")
+        case Inspect():
+            session.emit(metering.inspected(session))
+        case _:
+            raise AssertionError(f"{type(command).__name__} does not act at once")
+
+
+async def carry_out(session: Session, command: Command) -> End:
+    """One wish; its end is told as `Finished`."""
+    finished = await _wish(session, command)
+    session.emit(finished)
+    if finished.code == 0 or finished.code == 4:
+        return End("done", None if finished.committed else finished.text, finished.code)
+    stop = "refused" if finished.code == 3 else "interrupted" if finished.code == 130 else "failed"
+    return End("refused" if stop == "refused" else "interrupted" if stop == "interrupted" else "failed", finished.text, finished.code)
+
+
+async def _wish(session: Session, command: Command) -> Finished:
+    try:
+        match command:
+            case Compact():
+                return await _compact(session, command)
+            case Prune():
+                return await _prune(session, command)
+            case Undo():
+                return await _undo(session)
+            case Pin(record, on):
+                return await _pin(session, record, on)
+            case SetBudget(rule):
+                return await _budget(session, rule)
+            case SetModel(name):
+                return await _model(session, name)
+            case Rewind(before):
+                return await _rewind(session, before)
+            case Reload():
+                return await _reload(session)
+            case Rename(name):
+                await session.append(SettingsChanged(name=name))
+                return Finished("rename", True, 0, None, f"the session is called {name!r}")
+            case _:
+                raise AssertionError(f"{type(command).__name__} is no wish")
+    except BadTarget as error:
+        return Finished(type(command).__name__.lower(), False, 4, None, str(error))
+    except BadBudget as error:
+        return Finished("budget", False, 2, None, str(error))
+
+
+async def _compact(session: Session, command: Compact) -> Finished:
+    view, budget = session.view, session.budget
+    if command.preview:
+        session.emit(Planned(metering.compact_plan(session, command.up_to)))
+        return Finished("compact", False, 0, None, "a preview: nothing was changed")
+    size = session.size().total
+    if gates.unshrinkable(view, session.ruler, budget) > budget.landing:
+        body = CompactionFailed(
+            Gate.ASKED, Outcome.REFUSED_FIXED, gates.refuse_fixed(view, session.ruler, budget), size
+        )
+        (record,) = await session.append(body)
+        session.gated(record)
+        return _finished(session, record)
+    cut = choose_cut(view, session.ruler, budget, Gate.ASKED, up_to=command.up_to)
+    if cut is None:
+        name = tag(Gate.ASKED, Outcome.NOTHING_TO_DO)
+        text = "nothing to compact: the conversation has nothing before its last step that is not kept anyway"
+        session.tell_gate(Gate.ASKED, Outcome.NOTHING_TO_DO, name, size, size, text)
+        return Finished("compact", False, 4, name, text, size, size)
+    decision = gates.Compact(Gate.ASKED, cut, size)
+    try:
+        review = session.review if command.review else None
+        record = await compactor.compact(session, decision, command.focus, review)
+    except asyncio.CancelledError:
+        return Finished("compact", False, 130, _last_tag(session), "stopped; nothing was changed", size, size)
+    return _finished(session, record)
+
+
+def _last_tag(session: Session) -> str | None:
+    body = session.view.records[-1].body
+    return tag_of(body) if isinstance(body, CompactionFailed) else None
+
+
+def _finished(session: Session, record: Record) -> Finished:
+    body = record.body
+    if isinstance(body, Compacted):
+        text = f"compacted: {body.before:,} to {body.after:,} tokens"
+        return Finished("compact", True, 0, tag_of(body), text, body.before, body.after, body.first_kept)
+    assert isinstance(body, CompactionFailed)
+    text = f"not compacted, nothing was changed: {body.detail}"
+    return Finished("compact", False, 1, tag_of(body), text, body.size, body.size)
+
+
+async def _prune(session: Session, command: Prune) -> Finished:
+    plan = plan_prune(
+        session.view, session.ruler, session.budget, inside_turn=False, asked=True, every=command.every,
+        records=command.records, force=command.force,
+    )  # fmt: skip
+    session.emit(Planned(metering.prune_plan(session, plan)))
+    if command.dry_run:
+        return Finished("prune", False, 0 if plan.records else 4, None, "a plan: nothing was changed")
+    if not plan.records:
+        name = tag(Gate.ASKED, Outcome.NOTHING_TO_DO)
+        size = session.size().total
+        return Finished("prune", False, 4, name, f"nothing to prune: {plan.why_nothing}", size, size)
+    record = await compactor.prune(session, gates.Prune(Gate.ASKED, plan))
+    body = record.body
+    before, after = getattr(body, "before", 0), getattr(body, "after", 0)
+    text = f"pruned {len(plan.records)} results: {before:,} to {after:,} tokens"
+    return Finished("prune", True, 0, tag(Gate.ASKED, Outcome.PRUNED), text, before, after)
+
+
+async def _undo(session: Session) -> Finished:
+    view, budget = session.view, session.budget
+    if not view.rewrites:
+        return Finished("undo", False, 4, None, "nothing to undo: no prune or compaction is in force")
+    target = view.rewrites[-1].id
+    body = Reverted(target, 0, 0)
+    after = calibrated(step(view, Record(session.log.next_id, 0.0, body)), session.ruler)
+    before = calibrated(view, session.ruler)
+    if budget.limit is not None and after > budget.limit:
+        text = f"undoing would need {after:,} tokens, but at most {budget.limit:,} can be sent; nothing was changed"
+        return Finished("undo", False, 3, None, text, before, after)
+    await session.append(replace(body, before=before, after=after))
+    text = f"record {target} taken back: {before:,} to {after:,} tokens; no automatic rewrite until it has grown again"
+    return Finished("undo", True, 0, None, text, before, after)
+
+
+async def _pin(session: Session, target: int, on: bool) -> Finished:
+    view, budget = session.view, session.budget
+    item = next((i for i in view.conversation if i.record == target), None)
+    if item is None:
+        raise BadTarget(target, "no message or result of this session has that number")
+    if (target in view.pins) is on:
+        text = f"record {target} is {'already' if on else 'not'} pinned"
+        return Finished("pin", False, 4, None, text)
+    if on:
+        after = step(view, Record(session.log.next_id, 0.0, Pinned(target)))
+        pinned = sum(session.ruler.item(i) for i in after.conversation if i.record in after.pins)
+        need = round((fixed(view, session.ruler) + pinned) * calibration(view))
+        if need > budget.landing // 2:
+            text = (
+                f"pins and fixed part would need {need:,} tokens, more than the {budget.landing // 2:,} they may take; "
+                "nothing was changed"
+            )
+            return Finished("pin", False, 3, None, text, need, budget.landing // 2)
+    await session.append(Pinned(target, on))
+    return Finished("pin", True, 0, None, f"record {target} is {'pinned' if on else 'no longer pinned'}")
+
+
+async def _budget(session: Session, rule: str) -> Finished:
+    rule = rule.strip()
+    kept = "default" if rule == "default" else check_rule(rule)
+    await session.append(SettingsChanged(budget=kept))
+    session.refresh()
+    session.metered()
+    problem = session.save_budget(kept)
+    budget = session.budget
+    text = f"working budget {gates.k(budget.budget)} ({budget.policy.rule})"
+    if budget.limit is not None and budget.budget == budget.limit:
+        text += f", cut to what the window can take ({gates.k(budget.limit)})"
+    if problem:
+        text += f"; for this session only: {problem}"
+    return Finished("budget", True, 0, None, text)
+
+
+async def _model(session: Session, name: str) -> Finished:
+    name = session.kit.endpoints.name_of(name)
+    target = session.target_for(name)
+    await session.append(SettingsChanged(model=name, endpoint=target.endpoint.label))
+    await session.probe()
+    session.refresh()
+    session.metered()
+    window = target.window.tokens
+    text = f"model {name}, window {'unknown' if window is None else f'{window:,}'} ({target.window.source})"
+    return Finished("model", True, 0, None, f"{text}; its cache is cold")
+
+
+async def _rewind(session: Session, before: int) -> Finished:
+    record = session.log.record(before)
+    if record is None or not isinstance(record.body, UserSaid):
+        raise BadTarget(before, "not a message of yours to go back to")
+    await session.append(Rewound(before))
+    session.refresh()
+    session.metered()
+    return Finished("rewind", True, 0, None, f"going on from before record {before}; nothing was erased")
+
+
+async def _reload(session: Session) -> Finished:
+    view = session.view
+    frozen = build(session.kit.places, session.workspace.folder, session.kit.settings, session.target.window.effective)
+    tools = view.tools
+    if (frozen.system, frozen.instructions) == (view.system, view.instructions):
+        return Finished("reload", False, 4, None, "the instructions are as they were at the start")
+    await session.append(Reloaded(frozen.system, frozen.instructions, tools))
+    return Finished("reload", True, 0, None, "changed instructions taken in; the cache starts again from there")
+
+
+async def shell(session: Session, command: Shell) -> End:
+    """`!command`: run in the user's name; with `join` the output waits in the context for the next request."""
+    tool = BY_NAME["bash"]
+    call = f"shell-{session.log.next_id}"
+    session.emit(ToolRunning(call, "shell", command.command))
+    try:
+        result = await tool.run({"command": command.command}, session.workspace, call)
+    except asyncio.CancelledError:
+        session.tell("the command was stopped", "warning")
+        return End("interrupted", None, 130)
+    text = f"I ran `{command.command}`:\n\n{result.text}"
+    if command.join:
+        await session.append(replace(admit(session, text), how="shell"))
+    else:
+        session.emit(ToolRunning(call, "shell", command.command, result.text))
+    return End()

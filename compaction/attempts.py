@@ -1,0 +1,165 @@
+"""What the log says about earlier attempts: back-off, the spent retry, thrash.
+
+No decision (that is `gates`) and no flag anywhere: everything is read from the records, so it holds across a restart
+and cannot be stuck.
+
+Words: a *reset* is the user's own compaction, prune, undo, budget or model change; it ends every count here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compaction.budget import Budget
+from compaction.records import (
+    AssistantSaid,
+    Compacted,
+    CompactionFailed,
+    Gate,
+    Noted,
+    Outcome,
+    Pruned,
+    Record,
+    Reverted,
+    SettingsChanged,
+    ToolReturned,
+    UserSaid,
+    WindowLearned,
+)
+from compaction.view import View
+
+# The summariser is asked at most this often in a row for nothing: each try costs a whole read of the conversation.
+MOST_FAILURES = 3
+
+# Compactions this close (steps) to the one before freed nothing that lasted.
+THRASH_STEPS = 3
+# How many such in a row are thrash. Under 32k tokens of window one step can be worth a whole band, so five there.
+THRASH_COUNT, THRASH_COUNT_SMALL, SMALL_WINDOW = 3, 5, 32_000
+
+# One reactive retry per run: a second refusal says that the next would be refused too.
+REACTIVE_RETRIES = 1
+
+# Outcomes that say nothing about the summariser: they wait for growth but do not count as failures.
+_UNCOUNTED = frozenset({Outcome.INTERRUPTED, Outcome.NOTHING_TO_DO, Outcome.REFUSED_FIXED, Outcome.STOPPED})
+
+
+def is_reset(record: Record) -> bool:
+    """Whether this record is the user's own action that clears back-off and thrash."""
+    match record.body:
+        case Compacted(gate=Gate.ASKED) | Pruned(gate=Gate.ASKED) | Reverted():
+            return True
+        case SettingsChanged(model=model, budget=budget):
+            return model is not None or budget is not None
+        case _:
+            return False
+
+
+def is_conversation(record: Record) -> bool:
+    """Whether this record put something into the conversation."""
+    match record.body:
+        case UserSaid() | AssistantSaid() | ToolReturned() | Noted(to_model=True):
+            return True
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """`failures` in a row; no proactive attempt below `until` tokens; `undone`: the wait follows an undo."""
+
+    failures: int = 0
+    until: int = 0
+    undone: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the summariser is not to be asked any more."""
+        return self.failures >= MOST_FAILURES
+
+
+def regrown(size: int, budget: Budget) -> int:
+    """The size from which another try is worth it after one at `size`, tokens: half the way to B, above B by R."""
+    if size < budget.budget:
+        return size + max(1, (budget.budget - size) // 2)
+    return size + budget.reserve
+
+
+def backoff(view: View, budget: Budget) -> Backoff:
+    """The back-off in force."""
+    failures = until = 0
+    undone = False
+    for record in reversed(view.records):
+        body = record.body
+        if isinstance(body, Reverted) and not until:
+            return Backoff(failures, regrown(body.after, budget), True)
+        if is_reset(record):
+            break
+        if isinstance(body, Compacted) and body.gate is not Gate.EMERGENCY:
+            break
+        if isinstance(body, CompactionFailed) and body.gate is not Gate.ASKED:
+            until = until or regrown(body.size, budget)
+            failures += body.outcome not in _UNCOUNTED
+    return Backoff(failures, until, undone)
+
+
+def run_start(view: View) -> int:
+    """Id of the message that opened the running turn; 0 before the first."""
+    opened = (r.id for r in reversed(view.records) if isinstance(r.body, UserSaid) and r.body.how == "typed")
+    return next(opened, 0)
+
+
+def refusals(view: View) -> tuple[Record, ...]:
+    """The provider's refusals for length in the running turn, oldest first."""
+    since = run_start(view)
+    return tuple(
+        r for r in view.records if r.id > since and isinstance(r.body, WindowLearned) and not r.body.summary
+    )
+
+
+def retry_spent(view: View) -> bool:
+    """Whether the running turn has used its one reactive retry."""
+    return len(refusals(view)) > REACTIVE_RETRIES
+
+
+def attempts_since(view: View, after: int) -> tuple[Record, ...]:
+    """Rewrites and failures written after record `after`."""
+    return tuple(r for r in view.records if r.id > after and isinstance(r.body, (Pruned, Compacted, CompactionFailed)))
+
+
+def last_conversation(view: View) -> int:
+    """Id of the newest record that is part of the conversation; attempts after it were made at this very place."""
+    return next((r.id for r in reversed(view.records) if is_conversation(r)), 0)
+
+
+def thrash(view: View, window: int | None) -> str | None:
+    """Why automatic compaction should stop: it frees nothing that lasts. None when it does its work."""
+    needed = THRASH_COUNT_SMALL if window is not None and window < SMALL_WINDOW else THRASH_COUNT
+    last = next((i for i in range(len(view.records) - 1, -1, -1) if is_reset(view.records[i])), -1)
+    gaps: list[int] = []
+    reads: list[frozenset[str]] = []
+    steps = 0
+    for record in view.records[last + 1 :]:
+        match record.body:
+            case AssistantSaid(calls=calls):
+                steps += 1
+                if reads and steps <= THRASH_STEPS:
+                    reads[-1] |= {f"{c.name} {c.arguments}" for c in calls if c.name in ("read", "recall", "grep")}
+            case Compacted(gate=gate) if gate is not Gate.ASKED:
+                if reads or gaps:
+                    gaps.append(steps)
+                else:
+                    gaps.append(THRASH_STEPS + 1)
+                reads.append(frozenset())
+                steps = 0
+            case _:
+                pass
+    close = 0
+    for gap in gaps:
+        close = close + 1 if gap <= THRASH_STEPS else 0
+    # The first of a row has no gap of its own: n compactions in a row show n - 1 gaps.
+    if close >= needed - 1 and len(gaps) >= needed:
+        return f"{needed} compactions in a row, each within {THRASH_STEPS} steps of the one before"
+    if len(reads) >= 2 and reads[-1] & reads[-2]:
+        again = sorted(reads[-1] & reads[-2])[0]
+        return f"the same read after each of two compactions ({again[:80]})"
+    return None
