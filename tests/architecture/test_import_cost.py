@@ -1,0 +1,45 @@
+"""What an import drags in: the worker and the command line start light, each measured in a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.tree import ROOMS, ROOT
+
+LIST_WHAT_IS_NEW = """
+import json, sys
+before = set(sys.modules)
+__import__(sys.argv[1])
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+
+
+def brought_in(module: str) -> set[str]:
+    """The top-level packages that importing `module` loads into an interpreter that had loaded nothing of ours."""
+    result = subprocess.run(
+        [sys.executable, "-c", LIST_WHAT_IS_NEW, module],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(json.loads(result.stdout))
+
+
+@pytest.mark.parametrize("module", ["agent.worker", "tui.cli"])
+def test_importing_it_loads_neither_textual_nor_litellm(module: str) -> None:
+    heavy = {"textual", "rich", "prompt_toolkit", "litellm", "openai", "pydantic", "xllamacpp"}
+    assert brought_in(module) & heavy == set()
+
+
+def test_the_command_line_starts_with_the_standard_library_alone() -> None:
+    assert brought_in("tui.cli") - set(sys.stdlib_module_names) - set(ROOMS) == set()
+
+
+def test_the_measure_sees_a_heavy_import() -> None:
+    assert "rich" in brought_in("textual.app")
