@@ -97,7 +97,7 @@ def test_an_edge_catches_everything_once() -> None:
         "try:\n    f()\nexcept Exception:\n    pass",
         "try:\n    f()\nexcept (OSError, BaseException) as error:\n    pass",
         "with contextlib.suppress(Exception):\n    f()",
-        "def f():\n    try:\n        g()\n    except BaseException:\n        if h():\n            return\n        raise",
+        "def f():\n  try:\n    g()\n  except BaseException:\n    if h():\n      return\n    raise",
     ],
 )
 def test_a_wide_catch_is_seen_however_it_is_written(code: str) -> None:
