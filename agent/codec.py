@@ -55,16 +55,12 @@ class _Slot:
     read: Reader
 
 
-def _kind(body: type) -> str:
+def kind_named(body: type) -> str:
+    """The name of a body's class in a line: `tool_returned` for `ToolReturned`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", body.__name__).lower()
 
 
-_BODIES: Mapping[str, type] = {_kind(body): body for body in get_args(Body)}
-
-
-def kind_of(body: Body) -> str:
-    """The name of a body's class in a line: `tool_returned` for `ToolReturned`."""
-    return _kind(type(body))
+_BODIES: Mapping[str, type] = {kind_named(body): body for body in get_args(Body)}
 
 
 def mended(text: str) -> str:
@@ -92,7 +88,7 @@ def _plain(value: object) -> Json:
 
 def as_json(record: Record) -> dict[str, Json]:
     """The record as the JSON object of its line: what `exec --json` shows."""
-    line: dict[str, Json] = {"id": record.id, "at": record.at, "kind": kind_of(record.body)}
+    line: dict[str, Json] = {"id": record.id, "at": record.at, "kind": kind_named(type(record.body))}
     if isinstance(record.body, Started):
         line["log"] = FORMAT
     body: type = type(record.body)
@@ -109,6 +105,12 @@ def encode(record: Record) -> bytes:
 
 
 # ── reading ──
+
+
+def id_of(line: bytes) -> int:
+    """The id a line begins with; 0 where there is none. For lines found without counting."""
+    found = re.match(rb'\{"id":(\d{1,15}),', line)
+    return int(found[1]) if found else 0
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -143,9 +145,9 @@ def _build(cls: type, value: Mapping[str, Json]) -> object:
             try:
                 arguments[slot.name] = slot.read(value[slot.name])
             except _Misfit as misfit:
-                raise _Misfit(f"{_kind(cls)}.{slot.name} is {misfit}") from None
+                raise _Misfit(f"{kind_named(cls)}.{slot.name} is {misfit}") from None
         elif slot.default is MISSING:
-            raise _Misfit(f"{_kind(cls)}.{slot.name} is missing")
+            raise _Misfit(f"{kind_named(cls)}.{slot.name} is missing")
     return cls(**arguments)
 
 

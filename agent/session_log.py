@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.codec import Unreadable, as_json, decode, encode
+from agent.codec import Unreadable, as_json, decode, encode, id_of, kind_named
 from agent.log_file import (
     NAME,
     Disk,
@@ -297,6 +297,21 @@ def _sure(read: Record | Unreadable) -> Record:
     return read
 
 
+def newest_first(data: bytes, kind: type[Body]) -> Iterator[Record]:
+    """The records of one kind from the bytes of a log, the newest first; the other lines are not decoded."""
+    # Inside a text the quotes would stand behind backslashes, so this is found at the start of a line only.
+    mark = f'"kind":"{kind_named(kind)}"'.encode()
+    end = len(data)
+    while (at := data.rfind(mark, 0, end)) >= 0:
+        start = data.rfind(b"\n", 0, at) + 1
+        stop = data.find(b"\n", at)
+        line = data[start : stop if stop >= 0 else len(data)]
+        record = decode(line, id_of(line))
+        if isinstance(record, Record):
+            yield record
+        end = start
+
+
 def heads(path: Path) -> Iterator[Record]:
     """The readable records from the start of a log, read only as far as they are asked for. Raises `OSError`."""
     with path.open("rb") as file:
@@ -318,6 +333,7 @@ __all__ = [
     "as_json",
     "heads",
     "load",
+    "newest_first",
     "open_calls",
     "read_lines",
 ]

@@ -69,6 +69,8 @@ class ModelEntry:
 class Settings:
     """Everything the user chose. Sizes in tokens, times in seconds. `models` keeps the order of the files.
 
+    `instructions` are files read beside AGENTS.md, from the project's root on.
+
     `notices` are sentences to show once. `untrusted` is a project's settings file that waits for the user's yes.
     """
 
@@ -84,6 +86,7 @@ class Settings:
     inline: bool
     notify: bool
     keys: Mapping[str, str]
+    instructions: tuple[str, ...]
     budget: str
     reserve: int | None
     keep_recent: int

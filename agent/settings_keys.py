@@ -193,6 +193,7 @@ KEYS = (
     Key("inline", FLAG, False),
     Key("notify", FLAG, True),
     Key("keys", WORDS, MappingProxyType({}), project=False),
+    Key("instructions", TEXTS, (), project=False),
     Key("context.budget", RULE, _POLICY.rule),
     Key("context.reserve", SIZE),
     Key("context.keep_recent", SIZE, _POLICY.keep_recent),
