@@ -21,9 +21,10 @@ if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$key" ] && [ -x "$venv/bin/ullage" 
 fi
 
 # A name on PATH proves nothing (version managers leave shims that refuse to run), so each candidate is asked.
+# A Python named by the caller is the only candidate.
 find_python() {
     without_venv=
-    for candidate in ${PYTHON:-} python3.13 python3.12 python3.11 python3 python; do
+    for candidate in ${PYTHON:-python3.13 python3.12 python3.11 python3 python}; do
         "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue
         if "$candidate" -c 'import ensurepip, venv' >/dev/null 2>&1; then
             python=$candidate
@@ -35,7 +36,8 @@ find_python() {
         fail "$without_venv is new enough but cannot make environments: its venv module is missing." \
             "On Debian and Ubuntu: apt install python3-venv. Then run this again."
     fi
-    fail "no Python 3.11 or newer was found. Install one, or name it: make ${want} PYTHON=/path/to/python3"
+    [ -z "${PYTHON:-}" ] || fail "$PYTHON is no Python 3.11 or newer."
+    fail "no Python 3.11 or newer was found. Install one, or name it: make ... PYTHON=/path/to/python3"
 }
 
 if ! "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || [ ! -f "$venv/.root" ] ||
