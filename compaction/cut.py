@@ -151,7 +151,9 @@ def choose_cut(
     """
     items = view.conversation
     steps = _suffix_sums([item.role == "assistant" for item in items])
-    legal = [at for at in legal_cuts(view) if steps[at] >= 1 and _gives(view, at)]
+    # An emergency asks no model: cutting where the last one did would write the same view again.
+    least = tail_start(view) + 1 if gate is Gate.EMERGENCY else 0
+    legal = [at for at in legal_cuts(view) if at >= least and steps[at] >= 1 and _gives(view, at)]
     if not legal:
         return None
     tokens = _suffix_sums([ruler.item(item) for item in items])
