@@ -1,0 +1,281 @@
+"""A described failure (`describe`) as the `ModelError` it is, with a sentence for people. Pure.
+
+Invariants
+ 1. The sentence says what happened, whose side it is on, that the conversation is kept, and what to do next.
+ 2. No web page, no JSON and no control character is ever in a sentence; a provider's own words are quoted, short.
+ 3. Length comes first: an overflow is recognised whatever class and status a library gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent.model import (
+    BadKey,
+    BadRequest,
+    ContextOverflow,
+    CutOff,
+    Endpoint,
+    ModelError,
+    NoCredit,
+    NotAStream,
+    Overloaded,
+    RateLimited,
+    RequestTooLarge,
+    TimedOut,
+    UnknownModel,
+    Unreachable,
+)
+from agent.models.deltas import clean
+from agent.models.overflow import Overflow, recognise
+from agent.models.providers import key_variable
+from agent.models.wording import is_page, page_title, words_of
+
+# A quote longer than this hides the sentence around it.
+MOST_QUOTED = 300
+
+# Told apart from a server's own 500 only by the exception that caused them.
+_UNREACHABLE = {
+    "ConnectError": "nothing answers there",
+    "ConnectionRefusedError": "nothing answers there",
+    "gaierror": "the host's name is not known",
+    "ConnectTimeout": "no connection within the time allowed",
+    "RemoteProtocolError": "the connection was closed before an answer",
+    "ServerDisconnectedError": "the connection was closed before an answer",
+    "ClientConnectorError": "nothing answers there",
+    "ClientConnectorDNSError": "the host's name is not known",
+    "ReadError": "the connection broke before an answer",
+    "WriteError": "the connection broke while sending",
+    "ConnectionResetError": "the connection was reset",
+    "UnsupportedProtocol": "the address is not an http address",
+    "InvalidURL": "the address cannot be read",
+    "LocalProtocolError": "the request could not be written: a header or the key holds characters that cannot be sent",
+    "ProxyError": "the proxy refused",
+}
+_CERTIFICATE = ("SSLCertVerificationError", "SSLError", "ClientConnectorCertificateError")
+_TIMEOUTS = frozenset({"Timeout", "APITimeoutError", "ReadTimeout", "TimeoutError", "SocketTimeoutError", "WriteTimeout"})
+_MIDWAY = "MidStreamFallbackError"
+_MONEY = (
+    "insufficient_quota", "insufficient balance", "insufficient_balance", "insufficient credit", "exceeded your current quota",
+    "billing", "payment required", "credit balance", "out of credits", "can only afford", "no credits", "arrearage",
+)  # fmt: skip
+_BUSY = ("overloaded", "server_error", "internal server error", "api_error", "unavailable", "temporarily", "capacity")
+_KEYLESS = ("api_key client option must be set", "missing api key", "no api key", "api key must be set", "api key not found")
+_UNKNOWN = (
+    "model_not_found", "no such model", "llm provider not provided", "not a valid model id", "model not found",
+    "unknown model", "is not supported by any provider", "invalid model name",
+)  # fmt: skip
+
+
+def error_from(described: Mapping[str, Any], endpoint: Endpoint) -> ModelError:
+    """The error to raise for a description made by `describe.describe`; `kept` is the caller's to fill."""
+    return _Failure(described, endpoint).judge()
+
+
+class _Failure:
+    """One description, looked at from all sides."""
+
+    def __init__(self, described: Mapping[str, Any], endpoint: Endpoint) -> None:
+        self.links: list[Mapping[str, Any]] = list(described.get("links") or ())
+        self.headers: Mapping[str, str] = described.get("headers") or {}
+        self.endpoint = endpoint
+        self.kept = bool(described.get("generated"))
+        self.names = [str(link.get("class") or "") for link in self.links]
+        self.midway = _MIDWAY in self.names
+        self.status = self._status()
+        bodies = [link["body"] for link in self.links if link.get("body")]
+        texts = [str(link.get("text") or "") for link in self.links]
+        self.body = bodies[-1] if bodies else None
+        self.text = next((t for t in reversed(texts) if t and not t.startswith("Error code: ")), texts[0] if texts else "")
+        if self.midway and len(texts) > 1:
+            self.text = texts[1] or self.text
+        raw = self.body if isinstance(self.body, str) else self.text
+        self.page = is_page(raw)
+        self.words = words_of(None if self.page else self.body, "" if self.page else self.text)
+        self.title = page_title(raw) if self.page else ""
+        self.said = " ".join([self.words.text, *self.words.codes, *texts]).lower()
+
+    def _status(self) -> int | None:
+        """The server's own status. The library's wrappers put 500 or 503 over what has none."""
+        for link in reversed(self.links):
+            if link.get("status") and link.get("class") not in (_MIDWAY, "InternalServerError", "APIConnectionError"):
+                return int(link["status"])
+        return next((int(link["status"]) for link in self.links if link.get("status") and not self.midway), None)
+
+    def judge(self) -> ModelError:
+        if overflow := self._overflow():
+            return self._too_long(overflow)
+        if any(name in self.names for name in _CERTIFICATE):
+            return self._unreachable("its certificate is not accepted")
+        if self.status in (None, 408, 500, 503) and not self._answered():
+            if _TIMEOUTS & set(self.names):
+                return self._timed_out()
+            if not self.midway:
+                for name in reversed(self.names):
+                    if name in _UNREACHABLE:
+                        return self._unreachable(_UNREACHABLE[name])
+        if self._is(_MONEY) and self.status in (400, 402, 403, 429, None) or self.status == 402:
+            return self._no_credit()
+        if self.midway and self.status in (None, 200, 500, 503):
+            return self._midway()
+        return self._by_status()
+
+    def _answered(self) -> bool:
+        """Whether a server's own error body is there: then it was reached."""
+        return self.body not in (None, "", {}) and not (_TIMEOUTS & set(self.names))
+
+    def _is(self, wordings: tuple[str, ...]) -> bool:
+        return any(wording in self.said for wording in wordings)
+
+    def _overflow(self) -> Overflow | None:
+        found = recognise(self.status, self.body, self.text)
+        if found is None and "ContextWindowExceededError" in self.names and self.status not in (401, 402, 403, 429):
+            return Overflow()
+        return found
+
+    def _by_status(self) -> ModelError:
+        status, name = self.status, self.endpoint.name
+        if self._is(_KEYLESS) and status in (None, 400, 401, 500):
+            return self._bad_key()
+        if self._is(_UNKNOWN) and status in (None, 400, 404, 500):
+            return self._unknown_model()
+        match status:
+            case 401:
+                return self._bad_key()
+            case 403:
+                return BadKey(
+                    self._say(f"{name} refuses access (403). Check what the key is allowed to use."), status=status
+                )
+            case 404:
+                return self._unknown_model()
+            case 413:
+                return self._too_long(Overflow(bytes=True))
+            case 429:
+                return self._rate_limited()
+            case 408 | 504:
+                return self._timed_out()
+            case int() if 400 <= status < 500:
+                return BadRequest(
+                    self._say(f"{name} does not accept the request ({status}); that is on our side."), status=status
+                )
+            case int() if status >= 500:
+                return self._overloaded()
+        if self.page:
+            return self._not_a_stream()
+        return BadRequest(self._say(f"The request to {name} failed."), status=status)
+
+    def _midway(self) -> ModelError:
+        """An error after the stream had begun: reported by the server in the stream, or the stream broke."""
+        if self._is(("rate_limit", "rate limit")):
+            return self._rate_limited()
+        if self._is(_BUSY) and not self._broken():
+            return self._overloaded()
+        if self.page:
+            return self._not_a_stream()
+        what = f"The answer of {self.endpoint.name} broke off before its end"
+        kept = "what had arrived is kept" if self.kept else "nothing had arrived"
+        quote = "" if self._broken() else self._quote()
+        return CutOff(f"{what}; {kept}. Send a message to go on.{quote}")
+
+    def _broken(self) -> bool:
+        return bool(
+            {"RemoteProtocolError", "ReadError", "ClientPayloadError", "JSONDecodeError", "IncompleteRead",
+             "ConnectionResetError"} & set(self.names)
+        ) or "before a finish_reason" in self.said  # fmt: skip
+
+    def _too_long(self, overflow: Overflow) -> ModelError:
+        name = self.endpoint.name
+        if overflow.bytes:
+            return RequestTooLarge(
+                f"{name} refuses the request because it has too many bytes. The conversation is kept.",
+                status=self.status,
+            )
+        numbers = f" Its window is {overflow.window:,} tokens." if overflow.window else ""
+        if overflow.asked:
+            numbers += f" It counted {overflow.asked:,} tokens."
+        return ContextOverflow(
+            f"{name} refuses the request because it is too long.{numbers} The conversation is kept.",
+            window=overflow.window, asked=overflow.asked, status=self.status,
+        )  # fmt: skip
+
+    def _bad_key(self) -> ModelError:
+        variable = self.endpoint.missing_key or key_variable(self.endpoint.model)
+        where = f" in {variable}" if variable else ""
+        return BadKey(
+            self._say(f"{self.endpoint.name} does not accept the API key. Check the key{where}."), status=self.status
+        )
+
+    def _no_credit(self) -> ModelError:
+        return NoCredit(
+            self._say(f"The account at {self.endpoint.name} has no credit left; waiting does not help. Top it up or "
+                      "choose another model."), status=self.status)  # fmt: skip
+
+    def _unknown_model(self) -> ModelError:
+        where = f" at {self.endpoint.api_base}" if self.endpoint.api_base else ""
+        hint = " or the address, which often has to end in /v1" if where else ""
+        return UnknownModel(
+            self._say(f"There is no model {self.endpoint.name}{where}. Check the name{hint}."), status=self.status
+        )
+
+    def _rate_limited(self) -> ModelError:
+        wait = retry_after(self.headers)
+        when = f" It asks to wait {_duration(wait)}." if wait else " Try again in a moment."
+        return RateLimited(
+            self._say(f"{self.endpoint.name} limits how much may be asked at a time (429).{when}"),
+            status=self.status, retry_after=wait,
+        )  # fmt: skip
+
+    def _overloaded(self) -> ModelError:
+        status = f" ({self.status})" if self.status else ""
+        return Overloaded(
+            self._say(f"{self.endpoint.name} has trouble of its own{status}. Try again in a moment."),
+            status=self.status, retry_after=retry_after(self.headers),
+        )  # fmt: skip
+
+    def _timed_out(self) -> ModelError:
+        kept = " What had arrived is kept." if self.kept else ""
+        return TimedOut(f"{self.endpoint.name} fell silent for longer than the deadline.{kept} The conversation is kept; "
+                        "send the message again.", status=self.status if self._answered() else None)  # fmt: skip
+
+    def _unreachable(self, why: str) -> ModelError:
+        where = self.endpoint.api_base or self.endpoint.name
+        hint = "Is the server running?" if self.endpoint.api_base else "Check the network connection."
+        return Unreachable(f"{where} cannot be reached: {why}. {hint} The conversation is kept.")
+
+    def _not_a_stream(self) -> ModelError:
+        where = self.endpoint.api_base or self.endpoint.name
+        return NotAStream(
+            f"{where} sent a web page where a stream of answers was expected. Check the address. The conversation is kept.",
+            status=self.status,
+        )
+
+    def _say(self, sentence: str) -> str:
+        return f"{sentence} The conversation is kept.{self._quote()}"
+
+    def _quote(self) -> str:
+        """The provider's own words, when they are words."""
+        if self.page:
+            return f" It sent a web page titled “{clean(self.title)}”." if self.title else " It sent a web page."
+        said = " ".join(clean(self.words.messages[0] if self.words.messages else "").split())
+        if not said or said[0] in "{[<" or said.startswith("Error code: "):
+            return ""
+        return f" It says: “{said[: MOST_QUOTED - 1] + '…' if len(said) > MOST_QUOTED else said}”"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the provider asks to wait, or None. A date is not read: it needs a clock, and nobody sends one."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) * scale
+        except (KeyError, ValueError):
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} minutes" if seconds < 5_400 else f"{round(seconds / 3600)} hours"
