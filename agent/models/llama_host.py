@@ -85,7 +85,7 @@ def main() -> None:
     orders = json.loads(sys.stdin.buffer.readline() or b"{}")
     if not orders:
         return
-    pass
+    _die_with_parent(orders["parent"])
     try:
         server = _serve(orders)
     except ImportError:
