@@ -27,7 +27,7 @@ MOST_LINES = 4
 
 
 class Embedded:
-    """The one process, whichever model it runs. `log` gets what it prints; `window` is in tokens, None the model's own."""
+    """The one process, whichever model it runs. `log` gets what it prints; `window` (tokens) None: the model's own."""
 
     def __init__(self, log: Path, *, window: int | None = None) -> None:
         self._log, self._window = log, window

@@ -23,10 +23,7 @@ from agent.models.embedded import EMBEDDED_NAME, Embedded, embedded_endpoint, in
 from agent.models.llama_process import LlamaProcess
 from agent.models.weights import weights
 
-pytestmark = [
-    pytest.mark.skipif(not installed(), reason="the weights of embedded/smollm2 are not installed"),
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = pytest.mark.skipif(not installed(), reason="the weights of embedded/smollm2 are not installed")
 
 HEADINGS = ("## Goal", "## Constraints", "## Done", "## Decisions", "## Next")
 ROOT = Path(__file__).parents[3]
@@ -74,7 +71,7 @@ def user(text: str) -> dict[str, str]:
     return {"role": "user", "content": text}
 
 
-async def test_it_answers_and_the_second_request_reads_the_first_from_its_cache(process: LlamaProcess) -> None:
+def test_it_answers_and_the_second_request_reads_the_first_from_its_cache(process: LlamaProcess) -> None:
     first = chat(process, [{"role": "system", "content": "You are brief."}, user("Say hello.")])
     assert first["choices"][0]["message"]["content"].strip()
     said = first["choices"][0]["message"]["content"]
@@ -92,7 +89,7 @@ async def test_it_answers_and_the_second_request_reads_the_first_from_its_cache(
     assert again["usage"]["prompt_tokens_details"]["cached_tokens"] >= prompt
 
 
-async def test_tools_are_part_of_the_prompt_and_a_plain_wish_becomes_a_call(process: LlamaProcess) -> None:
+def test_tools_are_part_of_the_prompt_and_a_plain_wish_becomes_a_call(process: LlamaProcess) -> None:
     wish = [{"role": "system", "content": "You are a coding agent."}, user("Read README.md")]
     bare, tooled = chat(process, wish, max_tokens=1), chat(process, wish, tools=[READ], max_tokens=60)
     assert tooled["usage"]["prompt_tokens"] > bare["usage"]["prompt_tokens"] + 100
@@ -101,7 +98,7 @@ async def test_tools_are_part_of_the_prompt_and_a_plain_wish_becomes_a_call(proc
     assert json.loads(call["function"]["arguments"]) == {"path": "README.md"}
 
 
-async def test_calls_and_results_are_written_so_that_what_came_before_keeps_its_place(process: LlamaProcess) -> None:
+def test_calls_and_results_are_written_so_that_what_came_before_keeps_its_place(process: LlamaProcess) -> None:
     def call(id: str, path: str) -> dict[str, Any]:
         return {"id": id, "type": "function", "function": {"name": "read", "arguments": json.dumps({"path": path})}}
 
@@ -129,7 +126,7 @@ async def test_calls_and_results_are_written_so_that_what_came_before_keeps_its_
         assert piece in early
 
 
-async def test_a_prompt_that_is_too_long_is_refused_with_both_numbers(process: LlamaProcess) -> None:
+def test_a_prompt_that_is_too_long_is_refused_with_both_numbers(process: LlamaProcess) -> None:
     status, reply = post(process, "/chat/completions", {"messages": [user("word " * 3_000)], "max_tokens": 4})
     assert status == 400
     assert reply["error"]["type"] == "exceed_context_size_error"
@@ -137,7 +134,7 @@ async def test_a_prompt_that_is_too_long_is_refused_with_both_numbers(process: L
     assert reply["error"]["n_prompt_tokens"] > 3_000
 
 
-async def test_it_answers_only_to_its_key_and_shows_nobody_its_prompts(process: LlamaProcess) -> None:
+def test_it_answers_only_to_its_key_and_shows_nobody_its_prompts(process: LlamaProcess) -> None:
     status, _ = post(process, "/chat/completions", {"messages": [user("hi")]}, key="wrong")
     assert status == 401
     base = str(process.address).removesuffix("/v1")
@@ -149,7 +146,7 @@ async def test_it_answers_only_to_its_key_and_shows_nobody_its_prompts(process: 
         assert refused.value.code == 501  # not offered
 
 
-async def test_the_grammar_gives_a_summary_with_the_five_headings_in_order(process: LlamaProcess) -> None:
+def test_the_grammar_gives_a_summary_with_the_five_headings_in_order(process: LlamaProcess) -> None:
     text = "User: fix the date bug in ledger.py.\nAgent: I changed parse_date and ran the tests; 12 passed."
     reply = chat(
         process,
@@ -191,7 +188,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc to see the process")
-async def test_the_process_is_gone_after_its_parent_was_killed(tmp_path: Path) -> None:
+def test_the_process_is_gone_after_its_parent_was_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [
             sys.executable,
