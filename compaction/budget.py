@@ -36,6 +36,9 @@ LIMIT_MARGIN = 20
 # What stays free for the next prompt and answer. A fixed reserve makes small windows negative; a quarter never does.
 RESERVE = 16_384
 
+# A size of more characters than this is a slip of the keyboard; far longer ones are no number a float can hold.
+MOST_DIGITS = 15
+
 # A longer single answer is asked for by nobody, and providers reserve rate limit for what is asked.
 MOST_OUTPUT = 32_000
 
@@ -59,7 +62,7 @@ class Window:
 
     @property
     def effective(self) -> int | None:
-        """The size to do arithmetic with, tokens: the window, three quarters of the ceiling, the less of both, or None."""
+        """The size to do arithmetic with, tokens: the lesser of window and three quarters of the ceiling; or None."""
         if self.ceiling is None:
             return self.tokens
         below = self.ceiling * CEILING_NUMERATOR // CEILING_DENOMINATOR
@@ -126,8 +129,11 @@ def parse_size(text: str) -> int:
     found = re.fullmatch(r"(\d[\d_]*(?:\.\d+)?)\s*([km]?)", text.strip().lower())
     if not found:
         raise BadBudget(text, "not a number of tokens")
+    if len(found[1]) > MOST_DIGITS:
+        raise BadBudget(text, "not a number of tokens any model has")
     number = float(found[1].replace("_", ""))
-    return int(number * {"": 1, "k": 1_000, "m": 1_000_000}[found[2]])
+    # Rounded: 1.001k is 1,001, though 1.001 * 1,000 is a little less in binary.
+    return round(number * {"": 1, "k": 1_000, "m": 1_000_000}[found[2]])
 
 
 def _terms(rule: str) -> tuple[int | None, float | None]:
@@ -192,7 +198,8 @@ def budget_for(window: Window, policy: Policy) -> Budget:
     limit = limit_of(window)
     wish = chosen(policy.rule, window.effective)
     budget = wish if limit is None else min(wish, limit)
-    reserve = min(RESERVE, budget // 4) if policy.reserve is None else max(1, policy.reserve)
+    # At least 1 in any case, or a share of a few tokens would put trigger and landing on the budget itself.
+    reserve = max(1, min(RESERVE, budget // 4) if policy.reserve is None else policy.reserve)
     trigger = budget - reserve
     landing = trigger - min(reserve, trigger // 2)
     return Budget(window, policy, limit, budget, reserve, trigger, landing)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from compaction.cut import Cut
 from compaction.records import AssistantSaid, Record, ToolReturned, UserSaid
+from compaction.shorten import head_end
 from compaction.tokens import Ruler
 from compaction.view import View
 
@@ -187,4 +188,4 @@ def _is_one(kind: str, text: str) -> bool:
 
 def _one_line(text: str) -> str:
     line = " ".join(_CONTROL.sub(" ", text).split())
-    return line if len(line) <= MOST_ENTRY else line[: MOST_ENTRY - 1] + "…"
+    return line if len(line) <= MOST_ENTRY else line[: head_end(line, MOST_ENTRY - 1)] + "…"

@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import unicodedata
 
-_JOINER = "\u200d"
+# Zero-width joiner and non-joiner: both belong to the letters on either side.
+_JOINERS = "\u200c\u200d"
+
+# A count with more digits than this was never written by `marker`.
+_MOST_DIGITS = 15
 
 
 def _sticks(text: str, at: int) -> bool:
@@ -20,14 +24,19 @@ def _sticks(text: str, at: int) -> bool:
     if at <= 0 or at >= len(text):
         return False
     here, before = text[at], text[at - 1]
-    if here == _JOINER or before == _JOINER:
+    if here in _JOINERS or before in _JOINERS:
         return True
     if before == "\r" and here == "\n":
         return True
     if unicodedata.category(here) in ("Mn", "Me", "Mc"):
         return True
     code = ord(here)
-    if 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x1F3FB <= code <= 0x1F3FF or 0xE0020 <= code <= 0xE007F:
+    if (
+        0xFE00 <= code <= 0xFE0F
+        or 0xE0100 <= code <= 0xE01EF
+        or 0x1F3FB <= code <= 0x1F3FF
+        or 0xE0020 <= code <= 0xE007F
+    ):
         return True
     return 0x1F1E6 <= code <= 0x1F1FF and 0x1F1E6 <= ord(before) <= 0x1F1FF
 
@@ -51,13 +60,20 @@ def marker(removed: int, note: str = "") -> str:
     return f"\n[… {removed:,} characters removed{'; ' + note if note else ''} …]\n"
 
 
+def _is_marker(text: str, note: str) -> bool:
+    """Whether a text is nothing but what `marker` writes."""
+    start, end = marker(0, note).split("0", 1)
+    digits = text.removeprefix(start).removesuffix(end).replace(",", "")
+    return digits.isdecimal() and len(digits) <= _MOST_DIGITS and text == marker(int(digits), note)
+
+
 def shorten(text: str, most: int, note: str = "") -> str:
     """`text` in at most `most` characters: three quarters head, one quarter tail, and the marker between.
 
     Below the marker's own length (about 50 characters plus the note) only the marker is left, so the result may then
     be longer than `most`, never longer than the text.
     """
-    if len(text) <= most:
+    if len(text) <= most or _is_marker(text, note):
         return text
     room = max(0, most - len(marker(len(text), note)))
     head = head_end(text, room * 3 // 4)

@@ -38,7 +38,7 @@ from compaction.records import (
     ToolReturned,
     UserSaid,
 )
-from compaction.shorten import shorten
+from compaction.shorten import head_end, shorten
 
 # What stands for a result that never came (killed, interrupted). A fixed text: a replay must write the same bytes.
 NO_RESULT = "[no result: the call was interrupted before it finished]"
@@ -48,6 +48,10 @@ PREVIEW = 2_000
 
 # A title longer than a screen line tells no more; characters.
 TITLE = 80
+
+
+# The topic of a notice that carries a nested instructions file.
+NESTED = "nested"
 
 
 class Kind(StrEnum):
@@ -89,7 +93,7 @@ class Item:
 def first_line(text: str) -> str:
     """The first line with words in it, cut to `TITLE` characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= TITLE else line[: TITLE - 1] + "…"
+    return line if len(line) <= TITLE else line[: head_end(line, TITLE - 1)] + "…"
 
 
 def placeholder(record: int, body: ToolReturned) -> str:
@@ -225,7 +229,7 @@ class View:
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        """The view, in the order sent: primer, pins, summary, newest user message, tail."""
+        """The view, in the order sent: primer, nested instructions, pins, summary, newest user message, tail."""
         return tuple(_lay_out(self)) if self.compaction else self.conversation
 
     @cached_property
@@ -351,6 +355,9 @@ def _lay_out(view: View) -> Iterable[Item]:
             note = f'page the whole message with recall {{"record": {primer.record}}}'
             primer = replace(primer, text=shorten(primer.text, record.body.primer, note))
         head.append(primer)
+    # Instructions found below the folder are the project's rules like those at its top: sent as such, never summarised.
+    nested = {r.id for r in view.records if isinstance(r.body, Noted) and r.body.topic == NESTED}
+    head += [i for i in view.conversation if i.record in nested and i.record not in kept]
     shown = kept | {i.record for i in head} | ({newest.record} if newest else set())
     pinned = [i for i in view.conversation if i.record in view.pins and i.record not in shown and i.text != NO_RESULT]
     if pinned:
