@@ -15,6 +15,9 @@ import unicodedata
 # Zero-width joiner and non-joiner: both belong to the letters on either side.
 _JOINERS = "\u200c\u200d"
 
+# Variation selectors (two blocks), skin tones, tags: code points that colour or name what stands before them.
+_BELONGING = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F))
+
 # A count with more digits than this was never written by `marker`.
 _MOST_DIGITS = 15
 
@@ -31,12 +34,7 @@ def _sticks(text: str, at: int) -> bool:
     if unicodedata.category(here) in ("Mn", "Me", "Mc"):
         return True
     code = ord(here)
-    if (
-        0xFE00 <= code <= 0xFE0F
-        or 0xE0100 <= code <= 0xE01EF
-        or 0x1F3FB <= code <= 0x1F3FF
-        or 0xE0020 <= code <= 0xE007F
-    ):
+    if any(first <= code <= last for first, last in _BELONGING):
         return True
     return 0x1F1E6 <= code <= 0x1F1FF and 0x1F1E6 <= ord(before) <= 0x1F1FF
 
