@@ -1,0 +1,95 @@
+"""What the screen itself can be asked to do: the wishes that need no worker, and the messages that carry either kind.
+
+Not commands to the worker (those are `agent.wire`) and no behaviour: `desk` carries actions out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agent.wire import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Show a sentence in the transcript."""
+
+    text: str
+    level: Literal["notice", "warning", "error"] = "notice"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSheet:
+    """Show a page of text over the screen: `help`, `keys` or `cost`."""
+
+    what: Literal["help", "keys", "cost"]
+
+
+@dataclass(frozen=True, slots=True)
+class TellBudget:
+    """Say what the working budget is and where it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PickModel:
+    """Choose a model from a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class PickSession:
+    """Choose a session to resume from a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class PickRewind:
+    """Choose the message to go back to from a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAnswer:
+    """Put the newest answer on the clipboard."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopySelection:
+    """Put the selected text on the clipboard."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleMode:
+    """The next of plan, ask, edits, auto."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToggleFolds:
+    """Unfold all output, or fold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scroll:
+    """Move the transcript by pages; `start` and `end` go all the way."""
+
+    to: Literal["up", "down", "start", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """End the program."""
+
+
+Action: TypeAlias = (
+    Say
+    | ShowSheet
+    | TellBudget
+    | PickModel
+    | PickSession
+    | PickRewind
+    | CopyAnswer
+    | CopySelection
+    | CycleMode
+    | ToggleFolds
+    | Scroll
+    | Leave
+)
+Wish: TypeAlias = Command | Action

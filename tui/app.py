@@ -1,0 +1,199 @@
+"""The full-screen front end: what is on the screen, and one match over events. It only wires.
+
+Not logic: a new feature is a row in `present` or `commands`, an action, or a widget; never a method here.
+
+Invariants
+ 1. `post_event` may be called from any thread, before the app runs and after it ended; it never blocks or raises.
+ 2. Events are taken in order, in batches, with room for keys between two batches.
+ 3. Nothing here waits: no file, no lock, no network.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import ClassVar, assert_never
+
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+
+from agent.wire import (
+    Appended,
+    Asking,
+    Busy,
+    Command,
+    Crashed,
+    Event,
+    Finished,
+    Gated,
+    Idle,
+    Inspected,
+    Metered,
+    Opened,
+    Planned,
+    Progress,
+    Queued,
+    Restreamed,
+    Returned,
+    Reviewing,
+    Streaming,
+    Told,
+    ToolRunning,
+)
+from tui import attention
+from tui.actions import Action
+from tui.context_screen import ContextScreen
+from tui.desk import Choices, Desk
+from tui.dialogs import Approval
+from tui.meter_bar import MeterBar
+from tui.palette import ULLAGE_DARK, ULLAGE_LIGHT
+from tui.plain import only_ascii
+from tui.plans import PlanScreen, ReviewScreen
+from tui.popup import Popup
+from tui.prompt import Prompt, Wished
+from tui.status import Activity, Foot, Queue
+from tui.transcript import Transcript
+
+# Events taken before keys get their turn: a batch of records presented in about 20 ms.
+BATCH = 200
+
+
+class Arrived(Message):
+    """Events wait in the inbox."""
+
+
+class UllageApp(App[int]):
+    """The screen. `run()` returns the exit status."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "Ullage"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(
+        self,
+        send: Callable[[Command], None],
+        *,
+        choices: Choices = Choices(),  # noqa: B008 - frozen
+        history: Sequence[str] = (),
+        remember: Callable[[str], None] | None = None,
+        ascii: bool | None = None,
+        first: Command | None = None,
+    ) -> None:
+        """`send` hands a command to the worker; `first` is sent once the screen stands."""
+        super().__init__()
+        self._send, self._first = send, first
+        self._inbox: deque[Event] = deque()
+        self._desk = Desk(self, choices)
+        self._history, self._remember = history, remember
+        self._ascii = only_ascii(os.environ) if ascii is None else ascii
+        self.session: str | None = None
+
+    def compose(self) -> ComposeResult:
+        """Top to bottom."""
+        yield Transcript(ascii=self._ascii, id="transcript")
+        yield Activity(ascii=self._ascii, id="activity")
+        yield Queue(id="queue")
+        yield Approval(id="approval")
+        popup = Popup(id="popup")
+        with Vertical(id="entry"):
+            yield popup
+            yield Prompt(popup, history=self._history, remember=self._remember, id="prompt")
+        yield MeterBar(ascii=self._ascii, id="meter")
+        yield Foot(ascii=self._ascii, id="foot")
+
+    def on_mount(self) -> None:
+        """The theme, the focus, and whatever came before the screen stood."""
+        self.register_theme(ULLAGE_DARK)
+        self.register_theme(ULLAGE_LIGHT)
+        if "TEXTUAL_THEME" not in os.environ:
+            self.theme = ULLAGE_DARK.name
+        self.set_class(self._ascii, "ascii")
+        self.query_one(Prompt).focus()
+        self.post_message(Arrived())
+        if self._first is not None:
+            self._send(self._first)
+
+    def post_event(self, event: Event) -> None:
+        """Hand an event over, from any thread."""
+        self._inbox.append(event)
+        if len(self._inbox) == 1 and self.is_running:
+            self.post_message(Arrived())
+
+    def on_arrived(self) -> None:
+        """Take a batch; come back for the rest."""
+        for _ in range(min(BATCH, len(self._inbox))):
+            self.take(self._inbox.popleft())
+        if self._inbox:
+            self.post_message(Arrived())
+
+    def on_wished(self, message: Wished) -> None:
+        """A wish of the screen is carried out here, any other is the worker's."""
+        if isinstance(message.wish, Action):
+            self._desk.perform(message.wish)
+        else:
+            self._send(message.wish)
+
+    def take(self, event: Event) -> None:
+        """One event to the widgets it concerns."""
+        home = self.screen_stack[0]
+        transcript, prompt = home.query_one(Transcript), home.query_one(Prompt)
+        activity, foot, approval = home.query_one(Activity), home.query_one(Foot), home.query_one(Approval)
+        blocks = self._desk.presenter.show(event)
+        match event:
+            case Opened():
+                self.session = event.session
+                self._desk.costs.clear()
+                transcript.forget()
+                prompt.folder = event.folder
+                foot.show(event)
+                attention.title(self, f"ullage · {event.folder}")
+            case Appended(record=record, replay=replay):
+                self._desk.costs.add(record)
+                transcript.learn(record)
+                prompt.learn(record, replay=replay)
+                foot.learn(record)
+            case Streaming():
+                activity.note(event)
+                transcript.stream(event)
+            case Restreamed():
+                transcript.unstream()
+            case ToolRunning() | Progress():
+                activity.note(event)
+            case Metered(meter=meter):
+                home.query_one(MeterBar).show(meter)
+            case Asking():
+                approval.ask(event)
+                attention.call(self, f"Ullage asks: {event.title}")
+            case Planned(plan=plan):
+                self.push_screen(PlanScreen(plan))
+            case Reviewing():
+                self.push_screen(ReviewScreen(event))
+            case Inspected():
+                ContextScreen.open(self, event)
+            case Queued(texts=texts):
+                home.query_one(Queue).show(texts)
+            case Returned(text=text):
+                prompt.put_back(text)
+            case Busy(what=what):
+                prompt.busy = True
+                activity.begin(what)
+            case Idle() | Crashed():
+                attention.after(self, activity.elapsed(), "Ullage is done")
+                prompt.busy = False
+                activity.end()
+                approval.dismiss()
+                prompt.focus()
+                transcript.unstream()
+            case Gated() | Finished() | Told():
+                pass
+            case _:
+                assert_never(event)
+        transcript.show(blocks)
+
+    def on_transcript_moved(self, message: Transcript.Moved) -> None:
+        """How far the end is."""
+        self.query_one(Activity).below = message.lines_below

@@ -1,0 +1,35 @@
+"""The terminal's own ways to say where one is and to call back who looked away: its title, and OSC 9.
+
+Not the screen's notices. Terminals that know neither sequence ignore them.
+"""
+
+from __future__ import annotations
+
+from textual.app import App
+
+from tui.plain import one_line
+
+# A turn shorter than this was watched; seconds.
+LONG_TURN = 20.0
+
+
+def title(app: App[int], text: str) -> None:
+    """Name the terminal's window."""
+    _write(app, f"\x1b]2;{one_line(text, 80)}\x07")
+
+
+def call(app: App[int], text: str) -> None:
+    """Ask for attention, once."""
+    _write(app, f"\x1b]9;{one_line(text, 80)}\x07")
+
+
+def after(app: App[int], elapsed: float, text: str) -> None:
+    """Ask for attention if the work took long enough to look away from."""
+    if elapsed >= LONG_TURN:
+        call(app, text)
+
+
+def _write(app: App[int], sequence: str) -> None:
+    driver = app._driver
+    if driver is not None and not app.is_headless:
+        driver.write(sequence)

@@ -1,0 +1,141 @@
+"""Tool calls as cards: what ran, how it ended, how long it took, and a folded look at what came back.
+
+Not the tools: a card knows a call's name, its arguments as JSON text, and its result.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from agent.wire import ToolRunning
+from compaction.records import ToolCall, ToolReturned, UserSaid
+from tui.block import Block, Fold, Form, State
+from tui.plain import one_line, plural, safe, seconds, tokens
+
+# English and code average four characters a token; a card says `~`.
+CHARACTERS_PER_TOKEN = 4
+
+# How a tool's output folds: a command's end says how it ended, a search's first hits say whether it was the right
+# one, and a file that was read needs no repeating.
+FOLDS: dict[str, Fold] = {"read": Fold(), "glob": Fold(3), "grep": Fold(4), "bash": Fold(1, 4), "recall": Fold(4)}
+ANY_OUTPUT = Fold(3, 2)
+FAILED = Fold(6, 6)
+
+# A diff is the point of its card; beyond this it folds, lines.
+DIFF = Fold(24, 8)
+
+# The pairs of argument names that hold a text before and after an edit.
+BEFORE_AFTER = (("old", "new"), ("old_text", "new_text"), ("old_string", "new_string"), ("search", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that waits for its result, and when it was made (seconds since the epoch)."""
+
+    call: ToolCall
+    at: float
+
+
+def waiting(made: Call) -> Block:
+    """A call nobody has run yet."""
+    return Block(_key(made.call.id), "tool", _title(made.call), state="running")
+
+
+def running(event: ToolRunning, so_far: str, made: Call | None) -> Block:
+    """A call that runs, with the end of what it has printed."""
+    title = one_line(event.title) or safe(event.name)
+    return Block(_key(event.call), "tool", title, safe(so_far), "output", fold=Fold(0, 5), state="running")
+
+
+def returned(number: int, at: float, body: ToolReturned, made: Call | None) -> Block:
+    """A call's result."""
+    text, form, fold = _body(body, made)
+    meta: list[str] = []
+    if body.exit_status is not None:
+        meta.append(f"exit {body.exit_status}")
+    if made is not None and at > made.at:
+        meta.append(seconds(at - made.at))
+    if body.characters or body.text:
+        meta.append(f"~{tokens(max(len(body.text), 1) // CHARACTERS_PER_TOKEN)} tokens")
+    if body.spilled:
+        meta.append(f"whole text ({body.characters:,} characters) in {safe(body.spilled)}")
+    if body.images:
+        meta.append(plural(len(body.images), "image"))
+    title = one_line(body.title) or (_title(made.call) if made is not None else safe(body.tool))
+    state: State = "failed" if body.failed or body.exit_status not in (None, 0) else "done"
+    return Block(_key(body.call), "tool", title, text, form, tuple(meta), fold, state, number)
+
+
+def shell(key: str, number: int, body: UserSaid) -> Block:
+    """The user's own `!command` and what it printed."""
+    first, _, rest = safe(body.text).partition("\n")
+    return Block(key, "shell", first.strip(), rest.strip("\n"), "output", ("yours",), ANY_OUTPUT, record=number)
+
+
+def _key(call: str) -> str:
+    return f"call:{call}"
+
+
+def _body(body: ToolReturned, made: Call | None) -> tuple[str, Form, Fold]:
+    if not body.failed and made is not None and (changes := edits(made.call)):
+        return changes, "diff", DIFF
+    text = safe(body.text)
+    if looks_like_diff(text):
+        return text, "diff", DIFF
+    return text, "output", FAILED if body.failed else FOLDS.get(body.tool, ANY_OUTPUT)
+
+
+def looks_like_diff(text: str) -> bool:
+    """Whether `text` starts as a unified diff does."""
+    lines = text.lstrip().split("\n", 3)
+    return lines[0].startswith(("--- ", "diff --git ")) or lines[0].startswith("@@ -")
+
+
+def edits(call: ToolCall) -> str:
+    """The unified diff a call asks for, from its arguments; empty where it is no edit."""
+    arguments = _arguments(call)
+    path = next((str(arguments[name]) for name in ("path", "file", "file_path") if name in arguments), "")
+    several = arguments.get("edits")
+    wanted: list[Any] = several if isinstance(several, list) else [arguments]
+    hunks: list[str] = []
+    for one in wanted:
+        if not isinstance(one, dict):
+            continue
+        for before, after in BEFORE_AFTER:
+            if isinstance(one.get(before), str) and isinstance(one.get(after), str):
+                hunks.append(unified(one[before], one[after]))
+                break
+    if not hunks and call.name == "write" and isinstance(arguments.get("content"), str):
+        hunks.append(unified("", arguments["content"]))
+    shown = "\n".join(hunk for hunk in hunks if hunk)
+    return f"--- {safe(path)}\n{shown}" if shown and path else shown
+
+
+def unified(before: str, after: str) -> str:
+    """The lines that leave and come, with three of context.
+
+    Without line numbers: these are the numbers inside the argument, not the file's.
+    """
+    lines = difflib.unified_diff(safe(before).split("\n"), safe(after).split("\n"), lineterm="", n=3)
+    body = list(lines)[3:]
+    return "\n".join("@@" if line.startswith("@@ ") else line for line in body)
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    try:
+        value = json.loads(call.arguments or "{}", strict=False)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _title(call: ToolCall) -> str:
+    """`bash pytest -q`: the name and the argument that says most."""
+    arguments = _arguments(call)
+    for name in ("command", "path", "file", "file_path", "pattern", "query", "url"):
+        if isinstance(arguments.get(name), str):
+            return one_line(f"{call.name} {one_line(arguments[name], 100)}")
+    return one_line(call.name)

@@ -1,0 +1,198 @@
+"""The slash table: a name, its arguments, a line of help, and what it asks for. Both full screen and inline use it.
+
+Not the doing: a line of text becomes one command to the worker or one action of the screen, purely.
+
+A new command is a new row here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import get_args
+
+from agent.wire import (
+    Compact,
+    Inspect,
+    Mode,
+    Open,
+    Pin,
+    Prune,
+    Reload,
+    Rename,
+    Rewind,
+    SetBudget,
+    SetMode,
+    SetModel,
+    Shell,
+    Submit,
+    Undo,
+)
+from tui.actions import (
+    CopyAnswer,
+    Leave,
+    PickModel,
+    PickRewind,
+    PickSession,
+    Say,
+    ShowSheet,
+    TellBudget,
+    Wish,
+)
+
+# A range like `14-18` beyond this is a slip of the finger, not a choice of records.
+LONGEST_RANGE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """One row. `run` gets what was typed after the name, stripped."""
+
+    name: str
+    arguments: str
+    help: str
+    run: Callable[[str], Wish]
+
+
+def parse(text: str) -> Wish:
+    """What a line typed at the prompt asks for."""
+    line = text.strip()
+    if line.startswith("!!"):
+        return _shell(line[2:].strip(), join=False)
+    if line.startswith("!"):
+        return _shell(line[1:].strip(), join=True)
+    if found := re.match(r"/([A-Za-z][\w-]*)(?:\s+|$)", line):
+        return slash(found[1], line[found.end() :].strip())
+    return Submit(text)
+
+
+def slash(name: str, arguments: str) -> Wish:
+    """The wish of one slash command; for an unknown name a sentence with the nearest."""
+    if command := TABLE.get(name.lower()):
+        return command.run(arguments)
+    near = difflib.get_close_matches(name.lower(), TABLE, n=1, cutoff=0.5)
+    hint = f" Did you mean /{near[0]}?" if near else " /help lists them all."
+    return Say(f"There is no command /{name}.{hint}", "warning")
+
+
+def _shell(command: str, *, join: bool) -> Wish:
+    if not command:
+        return Say("Write a command after the !, as in `!git status`; `!!` keeps its output out of the context.")
+    return Shell(command, join=join)
+
+
+def _compact(text: str) -> Wish:
+    preview = review = False
+    words = text.split()
+    while words and words[0] in ("--preview", "--review"):
+        flag = words.pop(0)
+        preview, review = preview or flag == "--preview", review or flag == "--review"
+    if words and words[0].startswith("--"):
+        return Say(f"/compact knows --preview and --review, not {words[0]}.", "warning")
+    if preview and review:
+        return Say("/compact takes --preview or --review, not both.", "warning")
+    return Compact(focus=" ".join(words), preview=preview, review=review)
+
+
+def _prune(text: str) -> Wish:
+    """Always shown before it is done: the plan comes back, and Enter commits exactly what it lists."""
+    if text == "--all":
+        return Prune(every=True, dry_run=True)
+    ids = numbers(text)
+    if ids is None:
+        return Say("/prune takes record numbers as in `/prune 12 14-18`, or --all, or nothing.", "warning")
+    return Prune(records=ids, dry_run=True)
+
+
+def numbers(text: str) -> tuple[int, ...] | None:
+    """`12 14-18 #20` as record numbers, in order and once each; None where it is something else."""
+    ids: dict[int, None] = {}
+    for word in text.replace(",", " ").split():
+        found = re.fullmatch(r"#?(\d{1,9})(?:-#?(\d{1,9}))?", word)
+        if found is None:
+            return None
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last < first or last - first > LONGEST_RANGE:
+            return None
+        ids.update(dict.fromkeys(range(first, last + 1)))
+    return tuple(ids)
+
+
+def _one_number(name: str, make: Callable[[int], Wish]) -> Callable[[str], Wish]:
+    def run(text: str) -> Wish:
+        ids = numbers(text)
+        if ids is None or len(ids) != 1:
+            return Say(
+                f"/{name} takes one record number, as in `/{name} 12`; it stands at the right of each card.", "warning"
+            )
+        return make(ids[0])
+
+    return run
+
+
+def _mode(text: str) -> Wish:
+    for mode in get_args(Mode):
+        if text.lower() == mode:
+            return SetMode(mode)
+    return Say("/mode takes plan, ask, edits or auto; Shift+Tab goes through them.", "warning")
+
+
+def _rename(text: str) -> Wish:
+    return Rename(text) if text else Say("/rename takes the session's new name.", "warning")
+
+
+def _resume(text: str) -> Wish:
+    return Open(text) if text else PickSession()
+
+
+def _plainly(wish: Wish) -> Callable[[str], Wish]:
+    return lambda _: wish
+
+
+TABLE: dict[str, SlashCommand] = {
+    row.name: row
+    for row in (
+        SlashCommand("help", "", "what the commands do", _plainly(ShowSheet("help"))),
+        SlashCommand("keys", "", "what the keys do", _plainly(ShowSheet("keys"))),
+        SlashCommand("model", "[name]", "switch the model", lambda text: SetModel(text) if text else PickModel()),
+        SlashCommand(
+            "budget", "[160k | 60% | min(200k, 80%) | default]", "show or set the working budget",
+            lambda text: SetBudget(text) if text else TellBudget(),
+        ),
+        SlashCommand("context", "", "everything in the context, item by item", _plainly(Inspect())),
+        SlashCommand("compact", "[--preview | --review] [focus]", "summarise what is old", _compact),
+        SlashCommand("prune", "[12 14-18 | --all]", "drop old tool results, after showing the plan", _prune),
+        SlashCommand("undo", "", "take back the last prune or compaction", _plainly(Undo())),
+        SlashCommand("pin", "#", "keep a record word for word", _one_number("pin", Pin)),
+        SlashCommand("unpin", "#", "no longer", _one_number("unpin", lambda id: Pin(id, on=False))),
+        SlashCommand("mode", "plan | ask | edits | auto", "what needs your yes", _mode),
+        SlashCommand("cost", "", "tokens and price, request by request", _plainly(ShowSheet("cost"))),
+        SlashCommand(
+            "rewind", "[#]", "go on from before a message",
+            lambda text: _one_number("rewind", Rewind)(text) if text else PickRewind(),
+        ),
+        SlashCommand("reload", "", "take changed instructions in", _plainly(Reload())),
+        SlashCommand("new", "", "start another session", _plainly(Open(None))),
+        SlashCommand("resume", "[id]", "go on with an earlier session", _resume),
+        SlashCommand("rename", "name", "name this session", _rename),
+        SlashCommand("copy", "", "copy the last answer", _plainly(CopyAnswer())),
+        SlashCommand("quit", "", "leave; the session can be resumed", _plainly(Leave())),
+    )
+}  # fmt: skip
+
+
+def help_text() -> str:
+    """The table as Markdown-free text, one line a command."""
+    rows = [(f"/{row.name} {row.arguments}".rstrip(), row.help) for row in TABLE.values()]
+    rows += [
+        ("!command", "run it in the shell; its output joins the context"),
+        ("!!command", "run it; its output does not"),
+        ("@path", "attach a file"),
+    ]
+    wide = min(32, max(len(name) for name, _ in rows))
+    lines = []
+    for name, text in rows:
+        lines += [f"{name:<{wide}}  {text}"] if len(name) <= wide else [name, f"{'':<{wide}}  {text}"]
+    return "\n".join(lines)

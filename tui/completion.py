@@ -1,0 +1,146 @@
+"""What may follow at the cursor: slash commands, file paths after `@`, earlier messages; found fuzzily.
+
+Not the popup (that is `popup`): the token at the cursor, the candidates and their order are worked out here, purely,
+but for `files`, which reads a folder and belongs on a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui.commands import TABLE, SlashCommand
+from tui.plain import one_line, safe
+
+# More than fits on any screen helps nobody choose.
+SHOWN = 50
+
+# A folder outside git is walked no further than this many files: a home directory must not hang the thread.
+WALKED = 20_000
+
+# Folders that hold what people did not write.
+SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
+
+# `git ls-files` on a huge tree over a slow disk; without an answer by then the walk takes over, seconds.
+GIT_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What is being completed: the text from `start` up to the cursor, without its sign."""
+
+    kind: Literal["slash", "path", "history"]
+    query: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One thing to complete to. `insert` replaces the token; `run` means that Enter may send it at once."""
+
+    insert: str
+    label: str
+    hint: str = ""
+    run: bool = False
+
+
+def token_at(text: str, cursor: int) -> Token | None:
+    """The token that ends at `cursor`, if one that can be completed does."""
+    before = text[:cursor]
+    if found := re.fullmatch(r"/([\w-]*)", before):
+        return Token("slash", found[1], 0)
+    if found := re.search(r"(?:^|\s)@([^\s@]*)$", before):
+        return Token("path", found[1], found.start(1) - 1)
+    return None
+
+
+def slashes(query: str) -> list[Candidate]:
+    """Slash commands for `query`, best first; all of them, in the table's order, for nothing."""
+    rows = list(TABLE.values())
+    names = rank(query, [row.name for row in rows]) if query else [row.name for row in rows]
+    found = [TABLE[name] for name in names]
+    return [_slash(row) for row in found]
+
+
+def _slash(row: SlashCommand) -> Candidate:
+    optional = not row.arguments or row.arguments.startswith("[")
+    insert = f"/{row.name} " if row.arguments else f"/{row.name}"
+    return Candidate(insert, f"/{row.name} {row.arguments}".rstrip(), row.help, run=optional)
+
+
+def paths(query: str, files: Sequence[str]) -> list[Candidate]:
+    """Files for `query`, best first."""
+    return [Candidate(f"@{path} ", path) for path in rank(query, files)]
+
+
+def earlier(query: str, messages: Sequence[str]) -> list[Candidate]:
+    """Earlier messages that contain `query`, newest first."""
+    wanted = query.casefold()
+    seen: dict[str, None] = {}
+    for message in reversed(messages):
+        if wanted in message.casefold():
+            seen.setdefault(message)
+        if len(seen) >= SHOWN:
+            break
+    return [Candidate(message, one_line(message, 100)) for message in seen]
+
+
+def rank(query: str, candidates: Iterable[str], most: int = SHOWN) -> list[str]:
+    """The candidates that hold the query's letters in order, best first, at most `most`."""
+    if not query:
+        return [candidate for candidate, _ in zip(candidates, range(most), strict=False)]
+    wanted = query.casefold()
+    pattern = re.compile(".*?".join(map(re.escape, wanted)), re.DOTALL)
+    scored: list[tuple[int, int, str]] = []
+    for candidate in candidates:
+        folded = candidate.casefold()
+        if found := pattern.search(folded):
+            scored.append((-_score(wanted, folded, found), len(candidate), candidate))
+    scored.sort()
+    return [candidate for _, _, candidate in scored[:most]]
+
+
+def _score(wanted: str, folded: str, found: re.Match[str]) -> int:
+    """Higher is better: the whole in one piece, in the file's own name, at the start of a word, close together."""
+    name = folded.rsplit("/", 1)[-1]
+    score = 0
+    if wanted in folded:
+        score += 40
+    if wanted in name:
+        score += 30
+    if name.startswith(wanted) or folded.startswith(wanted):
+        score += 30
+    if folded == wanted:
+        score += 50
+    start = found.start()
+    if start == 0 or not folded[start - 1].isalnum():
+        score += 10
+    return score - min(30, found.end() - start - len(wanted))
+
+
+def files(folder: str) -> tuple[str, ...]:
+    """The files under `folder` that git does not ignore, relative; without git, those a walk finds. Reads the disk."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", folder, "ls-files", "-co", "--exclude-standard", "-z"],
+            capture_output=True, timeout=GIT_PATIENCE, check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return tuple(_walk(folder))
+    return tuple(path for raw in done.stdout.split(b"\0") if (path := safe(os.fsdecode(raw)).replace("\n", " ")))
+
+
+def _walk(folder: str) -> list[str]:
+    found: list[str] = []
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in SKIPPED)
+        below = Path(top).relative_to(folder)
+        found += [safe((below / name).as_posix()) for name in sorted(names) if not name.startswith(".")]
+        if len(found) >= WALKED:
+            break
+    return found[:WALKED]

@@ -1,0 +1,135 @@
+"""Carries out what the screen itself was asked: one match over the actions.
+
+Not the worker's commands: those are sent as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never, get_args
+
+from textual.app import App
+
+from agent.wire import Mode, Open, Rewind, SetMode, SetModel
+from tui.actions import (
+    Action,
+    CopyAnswer,
+    CopySelection,
+    CycleMode,
+    Leave,
+    PickModel,
+    PickRewind,
+    PickSession,
+    Say,
+    Scroll,
+    ShowSheet,
+    TellBudget,
+    ToggleFolds,
+)
+from tui.commands import help_text
+from tui.costs import Costs
+from tui.meter_bar import MeterBar
+from tui.pickers import Pick, Picker, Sheet
+from tui.plain import one_line, plural, tokens
+from tui.present import Presenter
+from tui.prompt import Prompt, Wished, key_help
+from tui.status import Foot
+from tui.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models by name."""
+
+    sessions: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    models: Callable[[], Sequence[str]] = tuple
+
+
+@dataclass(slots=True)
+class Desk:
+    """The widgets of the main screen that actions touch."""
+
+    app: App[int]
+    choices: Choices
+    presenter: Presenter = field(default_factory=Presenter)
+    costs: Costs = field(default_factory=Costs)
+
+    def perform(self, action: Action) -> None:
+        """Do it."""
+        home = self.app.screen_stack[0]
+        transcript = home.query_one(Transcript)
+        match action:
+            case Say(text=text, level=level):
+                transcript.show([self.presenter.say(level, text)])
+            case ShowSheet(what=what):
+                title, text = self._sheet(what)
+                self.app.push_screen(Sheet(title, text))
+            case TellBudget():
+                transcript.show([self.presenter.say("notice", self._budget(home.query_one(MeterBar)))])
+            case PickModel():
+                self.app.push_screen(Picker("Switch the model", self._models, "no model is known by name: /model NAME"))
+            case PickSession():
+                self.app.push_screen(Picker("Go on with a session", self._sessions, "there is no earlier session here"))
+            case PickRewind():
+                picks = [
+                    Pick(one_line(block.body, 100), Rewind(block.record), f"#{block.record}")
+                    for block in transcript.blocks("user")
+                    if block.record is not None
+                ]
+                picks.reverse()
+                nothing = "nothing was said yet"
+                self.app.push_screen(Picker("Go on from before a message", lambda: picks, nothing))
+            case CopyAnswer():
+                transcript.show([self.presenter.say("quiet", self._copy_answer(transcript))])
+            case CopySelection():
+                self._copy(home.query_one(Prompt))
+            case CycleMode():
+                modes: tuple[Mode, ...] = get_args(Mode)
+                foot = home.query_one(Foot)
+                foot.mode = modes[(modes.index(foot.mode) + 1) % len(modes)]
+                self.app.post_message(Wished(SetMode(foot.mode)))
+            case ToggleFolds():
+                transcript.toggle()
+            case Scroll(to=to):
+                transcript.go(to)
+            case Leave():
+                self.app.exit(0)
+            case _:
+                assert_never(action)
+
+    def _copy_answer(self, transcript: Transcript) -> str:
+        answer = transcript.last_answer()
+        if answer is None:
+            return "There is no answer yet."
+        self.app.copy_to_clipboard(answer)
+        return f"Copied {plural(len(answer), 'character')}."
+
+    def _copy(self, prompt: Prompt) -> None:
+        text = prompt.selected_text or self.app.screen.get_selected_text() or ""
+        if text:
+            self.app.copy_to_clipboard(text)
+        self.app.screen.clear_selection()
+
+    def _sheet(self, what: str) -> tuple[str, str]:
+        return {
+            "help": lambda: ("Commands", help_text()),
+            "keys": lambda: ("Keys", key_help()),
+            "cost": lambda: ("Cost, in tokens and dollars", self.costs.table()),
+        }[what]()
+
+    @staticmethod
+    def _budget(bar: MeterBar) -> str:
+        meter = bar.meter
+        rule = f" by the rule {meter.budget_rule}" if meter.budget_rule else ""
+        window = "unknown" if meter.window is None else f"{tokens(meter.window)} ({meter.window_source})"
+        return (
+            f"The working budget is {tokens(meter.budget)}{rule}; a rewrite starts at {tokens(meter.trigger)} and ends "
+            f"at {tokens(meter.landing)}. The model's window is {window}."
+        )
+
+    def _models(self) -> list[Pick]:
+        return [Pick(name, SetModel(name)) for name in self.choices.models()]
+
+    def _sessions(self) -> list[Pick]:
+        return [Pick(name, Open(path), remark) for path, name, remark in self.choices.sessions()]

@@ -1,0 +1,192 @@
+"""The approval panel: a tool asks, the user answers, above the prompt and with the conversation in view.
+
+Not permissions (those are the agent's): it shows what would happen and sends one `Answer`.
+
+Invariants
+ 1. A key pressed before the panel was visible for `SETTLE` seconds does nothing, whatever the key.
+ 2. The choices are always in view; what would happen scrolls, on twelve lines too.
+ 3. Each question is answered once, in the order asked; stopping the turn answers none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from agent.wire import Answer, Asking, Choice, Interrupt
+from tui.plain import one_line, safe
+from tui.prompt import Wished
+
+# A key already on its way when the panel opens must not approve: people react to what they see in 200 ms at best.
+SETTLE = 0.3
+
+KEYS: dict[str, Choice] = {"y": "once", "s": "session", "p": "project", "n": "refuse"}
+
+
+def coloured(text: str, *, diff: bool, variables: dict[str, str]) -> Content:
+    """A command or a diff as content; nothing in it is markup."""
+    if not diff:
+        return Content(safe(text))
+    rows = []
+    for line in safe(text).split("\n"):
+        style = "dim"
+        if line.startswith("+") and not line.startswith("+++ "):
+            style = variables["success"]
+        elif line.startswith("-") and not line.startswith("--- "):
+            style = variables["error"]
+        rows.append(Content.styled(line, style))
+    return Content("\n").join(rows)
+
+
+class Approval(Vertical, can_focus=True):
+    """The panel."""
+
+    DEFAULT_CSS = """
+    Approval { display: none; height: auto; }
+    Approval #body { height: auto; }
+    Approval #reason { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("enter", "take", show=False),
+        Binding("escape,ctrl+c", "stop", show=False),
+        *(Binding(key, f"choose('{key}')", show=False) for key in KEYS),
+    ]
+
+    def __init__(self, *, now: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._now = now
+        self._waiting: list[Asking] = []
+        self._marked = 0
+        self._shown_at = float("inf")
+
+    def compose(self) -> ComposeResult:
+        """Title, what would happen, the choices, and a line for a reason."""
+        yield Static(id="title", markup=False)
+        with VerticalScroll(id="body", can_focus=False):
+            yield Static(id="what", markup=False)
+        yield Static(id="choices", markup=False)
+        yield Input(id="reason", placeholder="Why not? The model reads this. Enter refuses, Esc goes back.")
+
+    @property
+    def open(self) -> bool:
+        """Whether a question waits."""
+        return bool(self._waiting)
+
+    def ask(self, event: Asking) -> None:
+        """One more question; the first is shown."""
+        self._waiting.append(event)
+        if len(self._waiting) == 1:
+            self._show()
+
+    def dismiss(self) -> None:
+        """No question waits any more: the turn ended."""
+        self._waiting.clear()
+        self.display = False
+
+    def settle(self) -> None:
+        """The panel is seen from now on: the wait begins."""
+        self._shown_at = self._now()
+
+    def _show(self) -> None:
+        asking, self._marked = self._waiting[0], 0
+        self._shown_at = float("inf")
+        variables = self.app.theme_variables
+        why = f"\n{safe(asking.why)}" if asking.why else ""
+        title = one_line(asking.title) or safe(asking.tool)
+        self.query_one("#title", Static).update(
+            Content.assemble((f"{title}?", f"bold {variables['warning']}"), (why, "dim"))
+        )
+        text = asking.diff or asking.command
+        self.query_one("#what", Static).update(coloured(text, diff=bool(asking.diff), variables=variables))
+        self.query_one("#body").display = bool(text)
+        self.query_one("#body", VerticalScroll).scroll_home(animate=False)
+        self.query_one("#reason", Input).display = False
+        self._draw_choices()
+        self.display = True
+        self.focus()
+        self.call_after_refresh(self.settle)
+
+    def _choices(self) -> list[tuple[str, Choice, str]]:
+        prefix = one_line(self._waiting[0].prefix, 60)
+        rows: list[tuple[str, Choice, str]] = [("y", "once", "yes, once"), ("s", "session", "yes, for this session")]
+        if prefix:
+            rows.append(("p", "project", f"yes, for this project: {prefix}"))
+        return [*rows, ("n", "refuse", "no, and say why")]
+
+    def _draw_choices(self) -> None:
+        primary, rows = self.app.theme_variables["primary"], []
+        for index, (key, _, words) in enumerate(self._choices()):
+            mark, style = ("> ", f"bold {primary}") if index == self._marked else ("  ", "")
+            rows.append(Content.styled(f"{mark}{key}  {words}", style))
+        self.query_one("#choices", Static).update(Content("\n").join(rows))
+
+    def _early(self) -> bool:
+        return self._now() - self._shown_at < SETTLE
+
+    def action_move(self, by: int) -> None:
+        """Up and down."""
+        if not self._early():
+            self._marked = (self._marked + by) % len(self._choices())
+            self._draw_choices()
+
+    def action_page(self, by: int) -> None:
+        """Scroll what would happen."""
+        body = self.query_one("#body", VerticalScroll)
+        body.scroll_relative(y=by * max(1, body.size.height - 1), animate=False)
+
+    def action_take(self) -> None:
+        """Enter: the marked choice."""
+        if not self._early() and self._waiting:
+            self._answer(self._choices()[self._marked][1])
+
+    def action_choose(self, key: str) -> None:
+        """A choice by its letter."""
+        if not self._early() and self._waiting and key in [row[0] for row in self._choices()]:
+            self._answer(KEYS[key])
+
+    def action_stop(self) -> None:
+        """Esc stops the turn; from the reason it goes back to the choices."""
+        reason = self.query_one("#reason", Input)
+        if reason.display:
+            reason.display = False
+            self.focus()
+        elif not self._early():
+            self.post_message(Wished(Interrupt()))
+
+    def _answer(self, choice: Choice) -> None:
+        if choice == "refuse":
+            reason = self.query_one("#reason", Input)
+            reason.value, reason.display = "", True
+            reason.focus()
+            return
+        self._send(choice, "")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The reason is written."""
+        event.stop()
+        self._send("refuse", event.value.strip())
+
+    def _send(self, choice: Choice, reason: str) -> None:
+        asked = self._waiting.pop(0)
+        self.post_message(Wished(Answer(asked.id, choice, reason)))
+        if self._waiting:
+            self._show()
+        else:
+            self.display = False
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter that is no choice goes nowhere: least of all into the conversation."""
+        if self.has_focus and event.is_printable and event.character not in KEYS:
+            event.stop()

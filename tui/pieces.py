@@ -1,0 +1,68 @@
+"""A long body cut into pieces, so that only what is near the view is ever laid out.
+
+Not folding (that is `block`): all of the text stays, in order.
+
+Invariants
+ 1. Each piece of Markdown renders alone as it would inside the whole: cuts lie between blocks, and a fence that is
+    cut is closed and opened again.
+ 2. Joined, pieces hold every line of the body.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A piece renders in about a millisecond per thousand characters; 4,000 is two screens, drawn between two keys.
+PIECE = 4_000
+
+# Output is plain lines; fewer, larger pieces. Lines.
+OUTPUT_LINES = 200
+
+# One line longer than this is cut: no eye follows it, and laying it out would be felt. Characters.
+LONGEST_LINE = 20_000
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
+
+
+def markdown(text: str, most: int = PIECE) -> list[str]:
+    """Pieces of about `most` characters, cut at blank lines outside fences, or inside a fence that is itself long."""
+    if len(text) <= most:
+        return [text]
+    pieces: list[str] = []
+    lines: list[str] = []
+    size, fence, opening = 0, "", ""
+    for line in _short_lines(text):
+        found = _FENCE.match(line)
+        lines.append(line)
+        size += len(line) + 1
+        if found and not fence:
+            fence, opening = found[1], line
+        elif found and fence and found[1].startswith(fence) and not found[2].strip():
+            fence = ""
+        if size < most:
+            continue
+        if fence and size >= most:
+            pieces.append("\n".join([*lines, fence]))
+            lines, size = [opening], 0
+        elif (not fence and not line.strip()) or size >= most * 2:
+            pieces.append("\n".join(lines))
+            lines, size = [], 0
+    if lines and lines != [opening]:
+        pieces.append("\n".join(lines))
+    return [piece for piece in pieces if piece.strip()] or [""]
+
+
+def output(text: str, most: int = OUTPUT_LINES) -> list[str]:
+    """Pieces of `most` lines."""
+    lines = _short_lines(text)
+    return ["\n".join(lines[start : start + most]) for start in range(0, len(lines), most)] or [""]
+
+
+def _short_lines(text: str) -> list[str]:
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if len(line) <= LONGEST_LINE:
+            lines.append(line)
+        else:
+            lines += [line[at : at + LONGEST_LINE] for at in range(0, len(line), LONGEST_LINE)]
+    return lines

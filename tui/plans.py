@@ -1,0 +1,125 @@
+"""Before a rewrite: the plan of a prune, the preview of a compaction, and the summary to review.
+
+Not planning (the worker did that): tables and totals, and one command for what the user decides.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import DataTable, Static, TextArea
+
+from agent.wire import Plan, Prune, Reviewed, Reviewing
+from tui.plain import dollars, one_line, plural, safe, tokens
+from tui.prompt import Wished
+
+
+def totals(plan: Plan) -> str:
+    """What the plan frees, costs and pays back, in one or two sentences."""
+    if plan.why_nothing:
+        return safe(plan.why_nothing)
+    said = [f"frees {tokens(plan.freed)} ({tokens(plan.before)} → {tokens(plan.after)})"]
+    if plan.breaks_at is not None:
+        said.append(f"the cache breaks at #{plan.breaks_at}")
+    if plan.reread:
+        said.append(f"{tokens(plan.reread)} to be read again")
+    if plan.price.keep is not None and plan.price.rewrite is not None:
+        said.append(f"next turn {dollars(plan.price.rewrite)} instead of {dollars(plan.price.keep)}")
+    else:
+        said.append("no price known for this model")
+    if plan.price.breakeven_turns is not None:
+        said.append(f"pays for itself after {plural(plan.price.breakeven_turns, 'turn')}")
+    return " · ".join(said)
+
+
+class PlanScreen(ModalScreen[None]):
+    """A plan as a table; Enter commits a prune, Esc leaves everything as it is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,ctrl+c", "cancel", "leave it"),
+        Binding("enter", "commit", "do it", priority=True),
+    ]
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.plan = plan
+
+    def compose(self) -> ComposeResult:
+        """Title, rows, totals, keys."""
+        prune = self.plan.what == "prune"
+        title = f"Prune {plural(len(self.plan.records), 'result')}" if prune else "What a compaction would do"
+        with Vertical(classes="sheet"):
+            yield Static(Content.styled(title, "bold"), classes="sheet--title")
+            table: DataTable[Content] = DataTable(cursor_type="row", zebra_stripes=False)
+            table.add_columns("#", "tokens", "goes" if prune else "", "what")
+            for record, name, size in self.plan.rows:
+                table.add_row(*_row(record, size, "goes", name))
+            for record, name, size in self.plan.kept_rows:
+                table.add_row(*_row(record, size, "stays", name))
+            if self.plan.rows or self.plan.kept_rows:
+                yield table
+            yield Static(Content(totals(self.plan)), classes="sheet--facts")
+            able = prune and self.plan.records
+            hint = "enter does exactly this · esc leaves it" if able else "esc closes · /compact does it"
+            yield Static(Content.styled(hint if able or not prune else "esc closes", "dim"))
+
+    def action_cancel(self) -> None:
+        """Nothing changes."""
+        self.dismiss()
+
+    def action_commit(self) -> None:
+        """Commit the records listed, no other."""
+        if self.plan.what == "prune" and self.plan.records:
+            self.post_message(Wished(Prune(records=self.plan.records)))
+        self.dismiss()
+
+
+def _row(record: int, size: int, fate: str, name: str) -> tuple[Content, Content, Content, Content]:
+    return Content(f"{record}"), Content(f"{tokens(size):>6}"), Content(fate), Content(one_line(name, 80))
+
+
+class ReviewScreen(ModalScreen[None]):
+    """A summary to accept as it stands, to edit first, or to drop."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s,ctrl+enter", "accept", "accept", priority=True),
+        Binding("escape", "drop", "drop", priority=True),
+    ]
+
+    def __init__(self, review: Reviewing) -> None:
+        super().__init__()
+        self.review = review
+        self._sure = False
+
+    def compose(self) -> ComposeResult:
+        """The editor, the fact sheet's size, and the keys."""
+        with Vertical(classes="sheet"):
+            sizes = f"{tokens(self.review.before)} → {tokens(self.review.after)}"
+            yield Static(Content.assemble(("The summary, to be edited if you like  ", "bold"), (sizes, "dim")))
+            yield TextArea(safe(self.review.summary), soft_wrap=True, id="summary")
+            lines = plural(self.review.fact_sheet.count("\n") + 1, "line")
+            yield Static(Content.styled(f"A fact sheet of {lines} is added by the program.", "dim"))
+            yield Static(Content("ctrl+s accepts · esc drops it"), id="keys")
+
+    def on_mount(self) -> None:
+        """Writing can begin."""
+        self.query_one(TextArea).focus()
+
+    def action_accept(self) -> None:
+        """What stands in the editor becomes the summary."""
+        self.post_message(Wished(Reviewed(self.query_one(TextArea).text)))
+        self.dismiss()
+
+    def action_drop(self) -> None:
+        """Esc twice: a summary costs money, one slip must not throw it away."""
+        if not self._sure:
+            self._sure = True
+            self.query_one("#keys", Static).update(Content("esc once more drops the summary · ctrl+s accepts it"))
+            return
+        self.post_message(Wished(Reviewed(None)))
+        self.dismiss()

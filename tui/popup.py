@@ -1,0 +1,76 @@
+"""The list above the prompt from which a completion is chosen.
+
+Not what is in it (that is `completion`); it holds candidates and a mark, the prompt moves the mark.
+"""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.app import RenderResult
+from textual.content import Content
+from textual.reactive import reactive
+from textual.style import Style
+from textual.widget import Widget
+
+from tui.completion import Candidate, Token
+from tui.plain import safe
+
+# Eight rows show the best without hiding the conversation; on a short screen the style sheet allows fewer.
+ROWS = 8
+
+
+class Popup(Widget, can_focus=False):
+    """Candidates for the token at the cursor."""
+
+    DEFAULT_CSS = "Popup { height: auto; display: none; }"
+
+    chosen: reactive[int] = reactive(0)
+    candidates: reactive[tuple[Candidate, ...]] = reactive((), layout=True)
+    token: Token | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something to choose from."""
+        return bool(self.candidates)
+
+    def offer(self, token: Token | None, candidates: list[Candidate]) -> None:
+        """Show these, the first marked; none closes the list."""
+        self.token = token
+        self.candidates = tuple(candidates)
+        self.chosen = 0
+        self.display = bool(candidates)
+
+    def close(self) -> None:
+        """Nothing to choose."""
+        self.offer(None, [])
+
+    def move(self, by: int) -> None:
+        """Move the mark, around the ends."""
+        if self.candidates:
+            self.chosen = (self.chosen + by) % len(self.candidates)
+
+    def current(self) -> Candidate | None:
+        """The marked candidate."""
+        return self.candidates[self.chosen] if self.candidates else None
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        """As many rows as there are candidates, up to `ROWS`."""
+        limit = ROWS if self.app.size.height >= 20 else 3
+        return min(limit, len(self.candidates))
+
+    def render(self) -> RenderResult:
+        """The rows around the mark."""
+        width, height = self.size.width, max(1, self.size.height)
+        first = max(0, min(self.chosen - height // 2, len(self.candidates) - height))
+        rows: list[Content] = []
+        shown = self.candidates[first : first + height]
+        wide = min(max((cell_len(candidate.label) for candidate in shown), default=0), width * 2 // 3)
+        marked, quiet = self.app.theme_variables, Style(dim=True)
+        for index, candidate in enumerate(shown, first):
+            mark = "> " if index == self.chosen else "  "
+            label = Content(safe(candidate.label)).truncate(wide, pad=True)
+            row = Content.assemble(mark, label, "  ", (safe(candidate.hint), quiet)).truncate(width, pad=True)
+            if index == self.chosen:
+                row = row.stylize(Style.parse(f"bold {marked['primary']}"))
+            rows.append(row)
+        return Content("\n").join(rows)

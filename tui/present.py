@@ -1,0 +1,251 @@
+"""Record or event to blocks: the only place that decides what a thing looks like and how it is said.
+
+Not drawing (that is each front end's) and nothing durable: what it remembers between two events (the calls that wait
+for their results, the output a running tool has printed) it would learn again from a replay.
+
+Invariants
+ 1. Every string that came from outside leaves here `safe`; markup in it is text.
+ 2. A replayed record gives the block that the live one gave, but for what was only ever live (running tools).
+ 3. What the log says once is shown once: an event that repeats the record before it shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from agent.wire import (
+    Appended,
+    Crashed,
+    Event,
+    Finished,
+    Gated,
+    Idle,
+    Opened,
+    Returned,
+    Told,
+    ToolRunning,
+)
+from compaction.records import (
+    AssistantSaid,
+    Compacted,
+    CompactionFailed,
+    Gate,
+    Noted,
+    Pinned,
+    Pruned,
+    Record,
+    Reloaded,
+    Reverted,
+    Rewound,
+    SettingsChanged,
+    Started,
+    ToolReturned,
+    UserSaid,
+    WindowLearned,
+    tag_of,
+)
+from tui import cards
+from tui.block import Block, Fold, Role
+from tui.plain import dollars, one_line, plural, safe, tokens
+from tui.wording import FAILURES, GATES
+
+# What a running tool printed is kept for the screen only this far, characters: about two screens of a wide terminal.
+LIVE_OUTPUT = 8_000
+
+# A user's own message folds beyond this: a pasted log must not bury the conversation.
+USER_FOLD = Fold(head=20, tail=5)
+
+
+@dataclass(slots=True)
+class Presenter:
+    """Turns what the worker emits into blocks, in order."""
+
+    calls: dict[str, cards.Call] = field(default_factory=dict)
+    printed: dict[str, str] = field(default_factory=dict)
+    said: str = ""
+    count: int = 0
+
+    def show(self, event: Event) -> tuple[Block, ...]:
+        """The blocks for one event; none for what only moves the meter, the queue or a panel."""
+        match event:
+            case Appended(record=record):
+                return tuple(self._record(record))
+            case ToolRunning():
+                return (self._running(event),)
+            case Opened():
+                self.calls.clear()
+                self.printed.clear()
+                return (opened(event), *(self._say("notice", text) for text in event.notices))
+            case Told(text=text, level=level):
+                return (self._say({"info": "notice", "warning": "warning", "error": "error"}[level], text),)  # type: ignore[arg-type]
+            case Gated() | Finished() | Returned() | Idle() | Crashed():
+                return tuple(self._ended(event))
+            case _:
+                return ()
+
+    def say(self, role: Role, text: str, title: str = "") -> Block:
+        """A block of the front end's own: an answer to a slash command."""
+        self.count += 1
+        return Block(f"said:{self.count}", role, title=title, body=safe(text))
+
+    def _say(self, role: Role, text: str) -> Block:
+        self.said = text
+        return self.say(role, text)
+
+    def _once(self, role: Role, text: str) -> Iterator[Block]:
+        if text and text != self.said:
+            yield self._say(role, text)
+
+    def _running(self, event: ToolRunning) -> Block:
+        so_far = (self.printed.get(event.call, "") + event.output)[-LIVE_OUTPUT:]
+        self.printed[event.call] = so_far
+        return cards.running(event, so_far, self.calls.get(event.call))
+
+    def _ended(self, event: Gated | Finished | Returned | Idle | Crashed) -> Iterator[Block]:
+        match event:
+            case Gated(text=text, tag=tag):
+                if tag != self.said:
+                    yield from self._once("warning" if "refused" in event.outcome else "notice", text)
+            case Finished(committed=committed, code=code, tag=tag, text=text):
+                # A committed wish has its record, and the record has its block.
+                if not committed and (tag is None or tag != self.said):
+                    yield from self._once("notice" if code in (0, 4, 130) else "warning", text)
+            case Returned(why=why):
+                yield from self._once("warning", why)
+            case Idle(stop=stop, error=error):
+                if error:
+                    yield from self._once("error", error)
+                elif stop == "interrupted":
+                    yield from self._once("quiet", "Stopped.")
+                self.said = ""
+            case Crashed(error=error):
+                yield self._say(
+                    "error",
+                    f"Ullage itself failed: {error}. The session log is whole up to the last line shown; nothing was "
+                    "lost. Quit with Ctrl+D and resume to go on.",
+                )
+
+    def _record(self, record: Record) -> Iterator[Block]:
+        key, number, body = f"record:{record.id}", record.id, record.body
+        match body:
+            case Started():
+                self.calls.clear()
+            case UserSaid(how="shell"):
+                yield cards.shell(key, number, body)
+            case UserSaid():
+                yield user(key, number, body)
+            case AssistantSaid():
+                yield from assistant(key, number, body)
+                for call in body.calls:
+                    self.calls[call.id] = cards.Call(call, record.at)
+                    yield cards.waiting(self.calls[call.id])
+                if body.stop == "aborted":
+                    yield from self._once("quiet", "Stopped.")
+            case ToolReturned():
+                self.printed.pop(body.call, None)
+                yield cards.returned(number, record.at, body, self.calls.pop(body.call, None))
+            case Pruned() | Compacted() | CompactionFailed():
+                self.said = tag_of(body)
+                yield rewrite(key, number, body)
+            case Reverted(target=target, before=before, after=after):
+                yield Block(key, "divider", f"undone: #{target}", meta=(_sizes(before, after),), record=number)
+            case Rewound(before=before):
+                yield Block(key, "divider", f"rewound to before #{before}", record=number)
+            case Reloaded(instructions=instructions):
+                read = plural(len(instructions), "instruction file")
+                yield Block(key, "divider", "instructions read anew", meta=(read,), record=number)
+            case Pinned(target=target, on=on):
+                yield Block(key, "quiet", body=f"#{target} is {'pinned' if on else 'no longer pinned'}.")
+            case SettingsChanged():
+                yield from settings(key, body)
+            case WindowLearned():
+                yield Block(key, "warning", body=window(body))
+            case Noted(text=text, topic=topic):
+                self.said = text
+                yield Block(key, "error" if topic == "error" else "notice", body=safe(text))
+
+
+def opened(event: Opened) -> Block:
+    """The session's first lines."""
+    facts = (safe(event.model), safe(event.folder))
+    what = "resumed" if event.resumed else "new session"
+    return Block(f"opened:{event.session}", "banner", "Ullage", meta=(what, safe(event.session)), body="\n".join(facts))
+
+
+def user(key: str, number: int, body: UserSaid) -> Block:
+    """What the user typed."""
+    meta: tuple[str, ...] = ("joined the running turn",) if body.how == "steered" else ()
+    if body.images:
+        meta += (plural(len(body.images), "image"),)
+    if body.admitted is not None:
+        meta += (f"shortened for the model to {body.admitted:,} characters",)
+    return Block(key, "user", body=safe(body.text), meta=meta, fold=USER_FOLD, record=number)
+
+
+def assistant(key: str, number: int, body: AssistantSaid) -> Iterator[Block]:
+    """The words of a reply, and why it ended where that is not plain."""
+    if body.text.strip():
+        yield Block(key, "agent", body=safe(body.text).strip("\n"), form="markdown", record=number)
+    match body.stop:
+        case "length":
+            yield Block(
+                f"{key}:stop", "warning", body="The answer was cut at its output limit. Say “go on” for the rest."
+            )
+        case "filtered":
+            yield Block(f"{key}:stop", "warning", body="The provider's filter withheld the rest of this answer.")
+        case "failed":
+            yield Block(f"{key}:stop", "quiet", body="The answer broke off; what had arrived is kept.")
+        case "done" | "calls" | "aborted":
+            pass
+
+
+def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed) -> Block:
+    """A rewrite of the view as a divider, or the sentence of one that changed nothing."""
+    match body:
+        case Pruned(records=records, how=how, gate=gate, before=before, after=after):
+            what = plural(len(records), "result")
+            title = f"pruned {what}" if how == "pruned" else f"moved {what} to disk"
+            first = (f"cache breaks at #{min(records)}",) if records else ()
+            return Block(key, "divider", title, meta=(_sizes(before, after), *first, *_why(gate)), record=number)
+        case Compacted(gate=gate, before=before, after=after, first_kept=first_kept, focus=focus, cost=cost):
+            title = "compacted" if gate is not Gate.EMERGENCY else "cut back without asking the model"
+            meta: tuple[str, ...] = (_sizes(before, after), f"kept from #{first_kept}")
+            if focus:
+                meta += (f"focus: {one_line(focus, 40)}",)
+            if cost is not None:
+                meta += (dollars(cost),)
+            summary = safe(body.summary).strip() + ("\n\n" + safe(body.fact_sheet).strip() if body.fact_sheet else "")
+            return Block(key, "divider", title, summary, "markdown", (*meta, *_why(gate)), Fold(), record=number)
+        case CompactionFailed(gate=gate, outcome=outcome, detail=detail, size=size):
+            said = FAILURES.get(outcome, f"Nothing was changed: {outcome}.")
+            told = f" {one_line(detail, 300)}" if detail else ""
+            where = "" if gate is Gate.ASKED else f" ({GATES[gate]}, at {tokens(size)})"
+            return Block(key, "warning", body=f"{said}{told}{where} [{tag_of(body)}]")
+
+
+def settings(key: str, body: SettingsChanged) -> Iterator[Block]:
+    """One quiet line for what the user switched."""
+    named = [("model", body.model), ("budget", body.budget), ("mode", body.mode), ("effort", body.effort)]
+    named += [("endpoint", body.endpoint), ("name", body.name)]
+    if said := [f"{name} is now {one_line(value, 60)}" for name, value in named if value is not None]:
+        yield Block(key, "quiet", body=f"{', '.join(said)}.")
+
+
+def window(body: WindowLearned) -> str:
+    """What a refusal for length taught us."""
+    what = "the summary request" if body.summary else "the request"
+    refused = f"The provider refused {what} of about {tokens(body.asked or body.refused)} as too long"
+    if body.window is not None:
+        return f"{refused}: the window of {safe(body.model)} is {tokens(body.window)}. Learned for next time."
+    if body.ceiling is not None:
+        return f"{refused} without saying its window; it is taken to be under {tokens(body.ceiling)}."
+    return f"{refused} in bytes."
+
+
+def _sizes(before: int, after: int) -> str:
+    return f"{tokens(before)} → {tokens(after)}"
+
+
+def _why(gate: Gate) -> tuple[str, ...]:
+    return () if gate is Gate.ASKED else (GATES[gate],)

@@ -1,0 +1,395 @@
+"""The conversation on the screen: a virtual list of blocks, drawn line by line, with the answer growing at its end.
+
+Not what a block looks like (`present` decides, `strips` draws) and not durable: a replay fills it again.
+
+Invariants
+ 1. Only pieces near the view are laid out; ten thousand blocks cost what a screenful costs.
+ 2. A streaming answer is plain text laid out at its last line only, drawn at most `RATE` times a second.
+ 3. The end stays in view until the reader scrolls away, and again once they come back; what is read never jumps.
+ 4. A block whose key is known replaces the earlier one where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+
+from agent.wire import Streaming
+from compaction.records import AssistantSaid, Record
+from tui import pieces
+from tui.block import Block, Role
+from tui.flow import Flow
+from tui.palette import Palette, palette
+from tui.plain import safe
+from tui.rows import Rows
+from tui.strips import INDENT, PROSE, Piece
+
+# Text drawn more often than this is not read any better and makes keys wait; times a second.
+RATE = 15
+
+# Reasoning scrolls by in this many lines, so that it never pushes the conversation away.
+THINKING_LINES = 4
+
+
+@dataclass(slots=True)
+class _Live:
+    """The text arriving now."""
+
+    kind: Role
+    flow: Flow
+
+    def rows(self) -> list[str]:
+        lines = self.flow.lines
+        return lines if self.kind == "agent" else lines[-THINKING_LINES:]
+
+
+class Transcript(ScrollView, can_focus=False):
+    """All blocks of a session, newest at the end."""
+
+    COMPONENT_CLASSES = {"transcript--selected"}  # noqa: RUF012 - Textual reads a plain set
+
+    unfolded: var[bool] = var(False)
+    ascii: var[bool] = var(False)
+
+    class Moved(Message):
+        """The view moved; `lines_below` is how far the end is, 0 when it is in view."""
+
+        def __init__(self, lines_below: int) -> None:
+            super().__init__()
+            self.lines_below = lines_below
+
+    def __init__(self, *, ascii: bool = False, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.set_reactive(Transcript.ascii, ascii)
+        self._rows = Rows(80, Palette())
+        self._blocks: dict[str, tuple[int, int]] = {}  # key -> piece index at the time, number of pieces
+        self._live: _Live | None = None
+        self._arrived: list[Streaming] = []
+        self._timer: Timer | None = None
+        self._follows = True
+        self._moving = False
+        self._measuring = False
+        self._opened: set[str] = set()
+
+    # ── what others call ──
+
+    def show(self, blocks: Iterable[Block]) -> None:
+        """Add blocks, or replace those whose keys are known."""
+        fresh: list[Piece] = []
+        changed = False
+        for block in blocks:
+            if block.key in self._blocks:
+                if fresh:
+                    self._add(fresh)
+                    fresh = []
+                self._replace(block)
+            else:
+                cut = self._pieces(block, self._after(fresh))
+                self._blocks[block.key] = (len(self._rows.pieces) + len(fresh), len(cut))
+                fresh += cut
+            changed = True
+        if fresh:
+            self._add(fresh)
+        if changed:
+            self._measure_soon()
+
+    def stream(self, event: Streaming) -> None:
+        """Text that arrives now; drawn with the next beat."""
+        self._arrived.append(event)
+        if self._timer is None:
+            self._timer = self.set_timer(1 / RATE, self._beat)
+
+    def learn(self, record: Record) -> None:
+        """A reply on disk takes the place of the text that arrived for it."""
+        if isinstance(record.body, AssistantSaid):
+            self.unstream()
+
+    def unstream(self) -> None:
+        """Forget what arrived: it is now a record, or starts over."""
+        self._arrived.clear()
+        if self._live is not None:
+            self._live = None
+            self._measure_soon()
+
+    def forget(self) -> None:
+        """Another session: an empty screen."""
+        self._rows.clear()
+        self._blocks.clear()
+        self._opened.clear()
+        self._follows = True
+        self.unstream()
+        self._measure_soon()
+
+    def toggle(self) -> None:
+        """Unfold everything that is folded, or fold it again."""
+        self.unfolded = not self.unfolded
+
+    def go(self, to: Literal["up", "down", "start", "end"]) -> None:
+        """Scroll by a page, or all the way; at the end the view stays with it."""
+        page = max(1, self.size.height - 2)
+        match to:
+            case "up":
+                self.scroll_relative(y=-page, animate=False)
+            case "down":
+                self.scroll_relative(y=page, animate=False)
+            case "start":
+                self.scroll_to(y=0, animate=False)
+            case "end":
+                self._follows = True
+                self._measure()
+                self.post_message(self.Moved(0))
+
+    def blocks(self, role: Role) -> list[Block]:
+        """All blocks of one role, oldest first."""
+        return [piece.block for piece in self._rows.pieces if piece.first and piece.block.role == role]
+
+    def last_answer(self) -> str | None:
+        """The newest answer as it was written: what `/copy` takes."""
+        for piece in reversed(self._rows.pieces):
+            if piece.block.role == "agent":
+                return piece.block.body
+        return None
+
+    # ── blocks to pieces ──
+
+    def _after(self, fresh: list[Piece]) -> Role | None:
+        last = fresh or self._rows.pieces
+        return last[-1].block.role if last else None
+
+    def _pieces(self, block: Block, after: Role | None) -> list[Piece]:
+        open = self.unfolded != (block.key in self._opened)
+        gap = 0 if after is None or (after == block.role and block.role in ("tool", "quiet", "notice")) else 1
+        if block.form == "markdown" and block.role == "agent":
+            texts = pieces.markdown(block.body)
+        elif block.fold is None or open:
+            texts = pieces.output(block.body)
+        else:
+            texts = [block.body]
+        last = len(texts) - 1
+        return [Piece(block, text, at == 0, at == last, open, gap) for at, text in enumerate(texts)]
+
+    def _add(self, fresh: list[Piece]) -> None:
+        self._rows.extend(fresh)
+
+    def _replace(self, block: Block) -> None:
+        first, count = self._blocks[block.key]
+        found = self._rows.pieces
+        while first < len(found) and found[first].block.key != block.key:
+            first += 1
+        gap = found[first].gap
+        cut = [replace(piece, gap=gap) for piece in self._pieces(block, None)]
+        if cut == found[first : first + count]:
+            return
+        self._rows.splice(first, first + count, cut)
+        self._blocks[block.key] = (first, len(cut))
+        if len(cut) != count:
+            for key, (at, size) in self._blocks.items():
+                if at > first:
+                    self._blocks[key] = (at + len(cut) - count, size)
+
+    def _refold(self) -> None:
+        """Cut every block anew: what is open has changed."""
+        blocks = [piece.block for piece in self._rows.pieces if piece.first]
+        self._rows.clear()
+        self._blocks.clear()
+        self.show(blocks)
+
+    def watch_unfolded(self) -> None:
+        """Keep what is read in place while everything around it opens or folds."""
+        self._keeping_place(self._refold)
+
+    # ── sizes ──
+
+    def _keeping_place(self, change: Callable[[], None]) -> None:
+        top = round(self.scroll_y)
+        index = self._rows.at(top)
+        key = self._rows.pieces[index].block.key if index is not None else None
+        offset = top - self._rows.start(index) if index is not None else 0
+        change()
+        if not self._follows and key is not None:
+            start = self._rows.start(self._blocks[key][0])
+            self._measure(start + min(offset, 2))
+
+    def _total(self) -> int:
+        live = len(self._live.rows()) + 1 if self._live is not None else 0
+        return self._rows.height + live + 1
+
+    def _measure_soon(self) -> None:
+        """Once for all that one batch of events brings."""
+        if not self._measuring:
+            self._measuring = True
+            self.call_later(self._measure)
+
+    def _measure(self, top: int | None = None) -> None:
+        """Draw what the view shows, tell the scroll bar the new size, and keep the end or the place in view."""
+        self._measuring = False
+        height = self.size.height
+        if height == 0:
+            return
+        self._moving = True
+        if self._follows:
+            self._rows.settle(max(0, self._total() - height), self._total())
+            self._rows.settle(max(0, self._total() - height), self._total())
+            top = max(0, self._total() - height)
+        else:
+            top = round(self.scroll_y) if top is None else top
+            top += self._rows.settle(top, top + height)
+        self.virtual_size = Size(self.size.width, self._total())
+        if round(self.scroll_y) != top:
+            self.scroll_to(y=top, animate=False, force=True)
+        self._moving = False
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """The reader scrolled, or the end moved."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._moving:
+            return
+        self._follows = new_value >= self.max_scroll_y - 0.5
+        self._measure()
+        self.post_message(self.Moved(0 if self._follows else self.max_scroll_y - round(self.scroll_y)))
+
+    def _on_resize(self, event: events.Resize) -> None:
+        self._restyle()
+
+    def on_mount(self) -> None:
+        """Colours come from the theme; another theme, other colours."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._restyle())
+        self._restyle()
+
+    def _restyle(self) -> None:
+        width = max(8, self.scrollable_content_region.width)
+        drawn = palette(self.app.theme_variables, ascii=self.ascii)
+
+        def change() -> None:
+            self._rows.resize(width, drawn)
+            if self._live is not None:
+                self._live.flow.resize(self._live_width())
+            self._measure()
+
+        self._keeping_place(change)
+
+    # ── the growing answer ──
+
+    def _live_width(self) -> int:
+        return max(4, min(self._rows.width - INDENT - 1, PROSE))
+
+    def _beat(self) -> None:
+        self._timer = None
+        arrived, self._arrived = self._arrived, []
+        joined: list[tuple[Role, list[str]]] = []
+        for event in arrived:
+            kind: Role | None = {"text": "agent", "thinking": "thinking"}.get(event.kind)  # type: ignore[assignment]
+            if kind is None:
+                continue
+            if joined and joined[-1][0] == kind:
+                joined[-1][1].append(event.text)
+            else:
+                joined.append((kind, [event.text]))
+        for kind, texts in joined:
+            self._grow(kind, "".join(texts))
+
+    def _grow(self, kind: Role, text: str) -> None:
+        if self._live is None or self._live.kind != kind:
+            self._live = _Live(kind, Flow(self._live_width()))
+            text = text.lstrip("\n")
+        before = len(self._live.rows())
+        changed = self._live.flow.feed(safe(text))
+        if self._follows or len(self._live.rows()) != before:
+            self._grown(changed)
+        elif kind == "thinking":
+            self.refresh()
+        else:
+            self.refresh_lines(self._rows.height + 1 + changed, len(self._live.rows()) - changed)
+
+    def _grown(self, changed: int) -> None:
+        """The text got longer: the lines from `changed` on are new, those before stay as they are."""
+        total, top = self._total(), round(self.scroll_y)
+        self._moving = True
+        self.virtual_size = Size(self.size.width, total)
+        end = max(0, total - self.size.height)
+        if self._follows and end != top:
+            self.scroll_to(y=end, animate=False, force=True)
+            self.refresh()
+        else:
+            first = self._rows.height + 1 + changed - top
+            if first < self.size.height:
+                self.refresh(Region(0, max(0, first), self.size.width, self.size.height - max(0, first)))
+        self._moving = False
+
+    # ── drawing ──
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the view."""
+        line = y + self.scroll_offset.y
+        width, base = self.size.width, self.rich_style
+        strip = self._line(line)
+        if strip is None:
+            return Strip.blank(width, base)
+        strip = self._selected(strip, line)
+        return strip.crop_extend(0, width, None).apply_style(base).apply_offsets(0, line)
+
+    def _line(self, line: int) -> Strip | None:
+        if line < self._rows.height:
+            return self._rows.line(line)
+        if self._live is None:
+            return None
+        rows, at = self._live.rows(), line - self._rows.height - 1
+        if not 0 <= at < len(rows):
+            return None
+        drawn = self._rows.palette
+        style = drawn.text if self._live.kind == "agent" else drawn.quiet
+        return Strip([Segment(" " * INDENT), Segment(rows[at], style)])
+
+    def _selected(self, strip: Strip, line: int) -> Strip:
+        selection = self.text_selection
+        span = selection.get_span(line) if selection is not None else None
+        if span is None:
+            return strip
+        style = self.screen.get_component_rich_style("screen--selection")
+        text = strip.text
+        start = strip.index_to_cell_position(min(span[0], len(text)))
+        end = strip.cell_length if span[1] < 0 else strip.index_to_cell_position(min(span[1], len(text)))
+        if end <= start:
+            return strip
+        inside = Strip([Segment(s.text, (s.style or Style()) + style) for s in strip.crop(start, end)])
+        return Strip.join([strip.crop(0, start), inside, strip.crop(end)])
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """What is selected changed."""
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text, without the marks at its left."""
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self._total() - 1
+        taken: list[str] = []
+        for line in range(first, last + 1):
+            strip, span = self._line(line), selection.get_span(line)
+            text = strip.text if strip is not None else ""
+            if span is not None:
+                taken.append((text[span[0] :] if span[1] < 0 else text[span[0] : span[1]]).rstrip())
+        return "\n".join(taken), "\n"
+
+    async def _on_click(self, event: events.Click) -> None:
+        """A click on a card's title folds or unfolds that card."""
+        index = self._rows.at(event.y + round(self.scroll_y))
+        if index is None or self.text_selection is not None:
+            return
+        piece = self._rows.pieces[index]
+        offset = event.y + round(self.scroll_y) - self._rows.start(index)
+        if piece.first and piece.block.fold is not None and offset <= piece.gap:
+            self._opened ^= {piece.block.key}
+            self.show([piece.block])
