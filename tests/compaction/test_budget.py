@@ -98,8 +98,9 @@ def test_a_refused_size_bounds_an_unknown_window_by_three_quarters() -> None:
     assert by_ceiling.window.tokens is None
 
 
-def test_a_known_window_takes_no_notice_of_a_ceiling() -> None:
-    assert budget_for(Window(100_000, ceiling=8_000), Policy()).limit == 91_808
+def test_a_refused_size_bounds_a_claimed_window_too_when_it_is_smaller() -> None:
+    assert marks(budget_for(Window(100_000, ceiling=8_000), Policy())) == marks(budget_for(Window(6_000), Policy()))
+    assert budget_for(Window(100_000, ceiling=900_000), Policy()).limit == 91_808
 
 
 def test_a_budget_above_the_window_is_cut_to_the_limit_and_one_below_stays() -> None:

@@ -62,8 +62,8 @@ def test_a_cluster_is_kept_or_dropped_whole(piece: str) -> None:
 
 def test_three_quarters_are_head_and_one_quarter_is_tail() -> None:
     short = shorten("a" * 5_000 + "b" * 5_000, 2_000)
-    assert len(short) == 2_000
-    assert abs(short.count("a") - 3 * (short.count("b") - 0)) < 20
+    assert 1_990 <= len(short) <= 2_000
+    assert abs(short.count("a") - 3 * short.count("b")) < 20
 
 
 def test_a_text_that_fits_is_returned_as_it_is() -> None:
