@@ -119,13 +119,14 @@ def run(
     stdin: str = "",
     out: io.StringIO | None = None,
     options: argparse.Namespace | None = None,
+    kind: type[PlayedWorker] = PlayedWorker,
     **more: Any,
 ) -> Ran:
     """Runs a command line over a played worker."""
     made: list[PlayedWorker] = []
 
     def make(emit: Callable[[Event], None]) -> PlayedWorker:
-        made.append(PlayedWorker(emit, new() if opening is None else opening, work, **more))
+        made.append(kind(emit, new() if opening is None else opening, work, **more))
         return made[0]
 
     out, err = out or io.StringIO(), io.StringIO()
