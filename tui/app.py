@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, assert_never
 
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.filter import LineFilter
 from textual.message import Message
 
 from agent.wire import (
@@ -45,10 +45,11 @@ from agent.wire import (
 )
 from tui import attention
 from tui.actions import Action
+from tui.ascii_only import AsciiOnly
 from tui.context_screen import ContextScreen
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
-from tui.meter_bar import MeterBar
+from tui.meter_bar import SHORT_ROWS, MeterBar
 from tui.palette import ULLAGE_DARK, ULLAGE_LIGHT
 from tui.plain import only_ascii
 from tui.plans import PlanScreen, ReviewScreen
@@ -71,7 +72,7 @@ class UllageApp(App[int]):
     CSS_PATH = "app.tcss"
     TITLE = "Ullage"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
+    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-short"), (SHORT_ROWS, "-tall")]
 
     def __init__(
         self,
@@ -116,6 +117,10 @@ class UllageApp(App[int]):
         self.post_message(Arrived())
         if self._first is not None:
             self._send(self._first)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What every line goes through last."""
+        return [*super().get_line_filters(), *([AsciiOnly()] if self._ascii else [])]
 
     def post_event(self, event: Event) -> None:
         """Hand an event over, from any thread."""

@@ -18,6 +18,9 @@ from tui.plain import one_line, plural, safe, seconds, tokens
 # English and code average four characters a token; a card says `~`.
 CHARACTERS_PER_TOKEN = 4
 
+# A result smaller than this fills no context worth a word; tokens.
+WORTH_SAYING = 50
+
 # How a tool's output folds: a command's end says how it ended, a search's first hits say whether it was the right
 # one, and a file that was read needs no repeating.
 FOLDS: dict[str, Fold] = {"read": Fold(), "glob": Fold(3), "grep": Fold(4), "bash": Fold(1, 4), "recall": Fold(4)}
@@ -58,8 +61,10 @@ def returned(number: int, at: float, body: ToolReturned, made: Call | None) -> B
         meta.append(f"exit {body.exit_status}")
     if made is not None and at > made.at:
         meta.append(seconds(at - made.at))
-    if body.characters or body.text:
-        meta.append(f"~{tokens(max(len(body.text), 1) // CHARACTERS_PER_TOKEN)} tokens")
+    if form == "output" and fold == Fold() and text:
+        meta.append(plural(text.rstrip("\n").count("\n") + 1, "line"))
+    if (size := len(body.text) // CHARACTERS_PER_TOKEN) >= WORTH_SAYING:
+        meta.append(f"~{tokens(size)} tokens")
     if body.spilled:
         meta.append(f"whole text ({body.characters:,} characters) in {safe(body.spilled)}")
     if body.images:
@@ -97,7 +102,6 @@ def looks_like_diff(text: str) -> bool:
 def edits(call: ToolCall) -> str:
     """The unified diff a call asks for, from its arguments; empty where it is no edit."""
     arguments = _arguments(call)
-    path = next((str(arguments[name]) for name in ("path", "file", "file_path") if name in arguments), "")
     several = arguments.get("edits")
     wanted: list[Any] = several if isinstance(several, list) else [arguments]
     hunks: list[str] = []
@@ -111,7 +115,7 @@ def edits(call: ToolCall) -> str:
     if not hunks and call.name == "write" and isinstance(arguments.get("content"), str):
         hunks.append(unified("", arguments["content"]))
     shown = "\n".join(hunk for hunk in hunks if hunk)
-    return f"--- {safe(path)}\n{shown}" if shown and path else shown
+    return shown
 
 
 def unified(before: str, after: str) -> str:

@@ -93,7 +93,7 @@ class Approval(Vertical, can_focus=True):
     def dismiss(self) -> None:
         """No question waits any more: the turn ended."""
         self._waiting.clear()
-        self.display = False
+        self._hide()
 
     def settle(self) -> None:
         """The panel is seen from now on: the wait begins."""
@@ -115,8 +115,13 @@ class Approval(Vertical, can_focus=True):
         self.query_one("#reason", Input).display = False
         self._draw_choices()
         self.display = True
+        self.screen.add_class("-asking")
         self.focus()
         self.call_after_refresh(self.settle)
+
+    def _hide(self) -> None:
+        self.display = False
+        self.screen.remove_class("-asking")
 
     def _choices(self) -> list[tuple[str, Choice, str]]:
         prefix = one_line(self._waiting[0].prefix, 60)
@@ -184,7 +189,7 @@ class Approval(Vertical, can_focus=True):
         if self._waiting:
             self._show()
         else:
-            self.display = False
+            self._hide()
 
     def on_key(self, event: events.Key) -> None:
         """A letter that is no choice goes nowhere: least of all into the conversation."""

@@ -17,11 +17,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments.token import Comment, Keyword, Name, Number, String  # type: ignore[import-untyped]
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, HorizontalRule, ImageItem, Markdown, MarkdownElement
+from rich.markdown import CodeBlock, Heading, HorizontalRule, ImageItem, Markdown, MarkdownElement, TableElement
 from rich.rule import Rule
 from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
@@ -139,6 +140,16 @@ class _Line(HorizontalRule):
         yield Rule(style="markdown.hr", characters=self.rule)
 
 
+class _Table(TableElement):
+    """Without the blank lines at its edges."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            if isinstance(table, Table):
+                table.show_edge = False
+            yield table
+
+
 class _Image(ImageItem):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text.assemble("[image: ", self.text.plain or self.destination, "]", style="markdown.link_url", end="")
@@ -152,6 +163,7 @@ class _Markdown(Markdown):
         "code_block": _Code,
         "hr": _Line,
         "image": _Image,
+        "table_open": _Table,
     }
 
     def __init__(self, text: str, palette: Palette) -> None:

@@ -58,18 +58,21 @@ class Popup(Widget, can_focus=False):
         limit = ROWS if self.app.size.height >= 20 else 3
         return min(limit, len(self.candidates))
 
+    def _label_room(self, width: int) -> int:
+        return width - 2 if all(not candidate.hint for candidate in self.candidates) else max(20, width * 9 // 20)
+
     def render(self) -> RenderResult:
         """The rows around the mark."""
         width, height = self.size.width, max(1, self.size.height)
         first = max(0, min(self.chosen - height // 2, len(self.candidates) - height))
         rows: list[Content] = []
         shown = self.candidates[first : first + height]
-        wide = min(max((cell_len(candidate.label) for candidate in shown), default=0), width * 2 // 3)
+        wide = min(max((cell_len(candidate.label) for candidate in shown), default=0), self._label_room(width))
         marked, quiet = self.app.theme_variables, Style(dim=True)
         for index, candidate in enumerate(shown, first):
             mark = "> " if index == self.chosen else "  "
-            label = Content(safe(candidate.label)).truncate(wide, pad=True)
-            row = Content.assemble(mark, label, "  ", (safe(candidate.hint), quiet)).truncate(width, pad=True)
+            label = Content(safe(candidate.label)).truncate(wide, pad=True, ellipsis=True)
+            row = Content.assemble(mark, label, "  ", (safe(candidate.hint), quiet)).truncate(width, ellipsis=True)
             if index == self.chosen:
                 row = row.stylize(Style.parse(f"bold {marked['primary']}"))
             rows.append(row)

@@ -26,6 +26,9 @@ SPIN = 0.125
 # More waiting messages than this are counted, not listed.
 LISTED = 3
 
+# Under this the message needs the room that the hint would take, cells.
+HINTED = 60
+
 
 class Activity(Widget, can_focus=False):
     """What the worker does, for how long; empty while it rests."""
@@ -114,6 +117,8 @@ class Queue(Widget, can_focus=False):
             rows.append(
                 Content.assemble(("  waiting  ", "dim"), one_line(text)).truncate(self.size.width, ellipsis=True)
             )
+        if self.size.width < HINTED:
+            return Content("\n").join(rows)
         rows[-1] = Content.assemble(
             rows[-1].truncate(max(0, self.size.width - 24), ellipsis=True), ("  alt+up takes it back", "dim")
         )

@@ -18,7 +18,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui import markdown
-from tui.block import Block, folded
+from tui.block import Block, Fold, folded
 from tui.flow import wrap
 from tui.palette import Palette
 from tui.pieces import LONGEST_LINE
@@ -80,7 +80,7 @@ def estimate(piece: Piece, width: int) -> int:
     block = piece.block
     if block.fold is not None and not piece.open:
         newlines = piece.text.count("\n") + 1 if piece.text else 0
-        shown = min(newlines, block.fold.head + block.fold.tail + 1) if block.role != "divider" else 0
+        shown = min(newlines, block.fold.head + block.fold.tail + 1) if block.fold != Fold() else 0
         return gap + 1 + shown
     inner = max(8, min(width, PROSE) - 4)
     lines = piece.text.count("\n") + 1 + len(piece.text) // (inner * 2) if piece.text else 0
@@ -98,6 +98,8 @@ def _body_lines(piece: Piece) -> Iterator[tuple[str, bool]]:
     if fold is None or piece.open:
         for line in piece.text.split("\n"):
             yield line, False
+        return
+    if fold == Fold():
         return
     head, hidden, tail = folded(piece.text, fold)
     yield from ((line[:LONGEST_LINE], False) for line in head)
@@ -198,16 +200,12 @@ def _cut(line: _Line, size: int, palette: Palette) -> _Line:
 def _divider(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
     block, glyphs = piece.block, palette.glyphs
     if piece.first:
-        facts = [*block.meta, *([f"#{block.record}"] if block.record is not None else [])]
-        said = f" {glyphs.dot} ".join(facts).replace("→", glyphs.arrow)
-        whole = f"{block.title}  {said}"
-        if block.body and not piece.open:
-            whole += f" {glyphs.dot} ctrl+o shows the summary"
-        rows = wrap(whole, max(4, width - 8))
+        number = [f"#{block.record}"] if block.record is not None else []
+        hint = ["ctrl+o shows the summary"] if block.body and not piece.open else []
+        left = [Segment(f"{glyphs.rule * 3} ", palette.faint), Segment(block.title, palette.second)]
+        rows = _filled([*block.meta, *number, *hint], width - Segment.get_line_length(left) - 6, width - 6, palette)
         for index, row in enumerate(rows):
-            left = f"{glyphs.rule * 3} " if index == 0 else "    "
-            title, rest = (block.title, row[len(block.title) :]) if row.startswith(block.title) else ("", row)
-            line = [Segment(left, palette.faint), Segment(title, palette.second), Segment(rest, palette.quiet)]
+            line = [*(left if index == 0 else [Segment("  ")]), Segment(f"  {row}", palette.quiet)]
             if index == len(rows) - 1:
                 fill = width - Segment.get_line_length(line) - 2
                 line.append(Segment(" " + glyphs.rule * max(0, fill), palette.faint))
@@ -216,6 +214,20 @@ def _divider(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
         rail = Segment(f"  {glyphs.rail} ", palette.faint)
         for line in markdown.lines(piece.text, max(4, min(width - RAIL - 1, PROSE)), palette):
             yield [rail, *line]
+
+
+def _filled(facts: list[str], first: int, rest: int, palette: Palette) -> list[str]:
+    """Facts joined by dots into as few rows as hold them, none torn apart that fits a row."""
+    rows: list[str] = [""]
+    for fact in facts:
+        room = first if len(rows) == 1 else rest
+        joined = f"{rows[-1]} {palette.glyphs.dot} {fact}" if rows[-1] else fact
+        if cell_len(joined) <= room:
+            rows[-1] = joined
+        else:
+            more = wrap(fact, max(4, rest))
+            rows += more
+    return rows
 
 
 def _banner(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:

@@ -29,7 +29,7 @@ from textual.timer import Timer
 from agent.wire import Streaming
 from compaction.records import AssistantSaid, Record
 from tui import pieces
-from tui.block import Block, Role
+from tui.block import Block, Fold, Role
 from tui.flow import Flow
 from tui.palette import Palette, palette
 from tui.plain import safe
@@ -164,13 +164,15 @@ class Transcript(ScrollView, can_focus=False):
 
     # ── blocks to pieces ──
 
-    def _after(self, fresh: list[Piece]) -> Role | None:
+    def _after(self, fresh: list[Piece]) -> Block | None:
         last = fresh or self._rows.pieces
-        return last[-1].block.role if last else None
+        return last[-1].block if last else None
 
-    def _pieces(self, block: Block, after: Role | None) -> list[Piece]:
+    def _pieces(self, block: Block, after: Block | None) -> list[Piece]:
         open = self.unfolded != (block.key in self._opened)
-        gap = 0 if after is None or (after == block.role and block.role in ("tool", "quiet", "notice")) else 1
+        gap = 1
+        if after is None or (after.role == block.role and (after.role in ("quiet", "notice") or _bodiless(after))):
+            gap = 0
         if block.form == "markdown" and block.role == "agent":
             texts = pieces.markdown(block.body)
         elif block.fold is None or open:
@@ -224,7 +226,7 @@ class Transcript(ScrollView, can_focus=False):
 
     def _total(self) -> int:
         live = len(self._live.rows()) + 1 if self._live is not None else 0
-        return self._rows.height + live + 1
+        return self._rows.height + live
 
     def _measure_soon(self) -> None:
         """Once for all that one batch of events brings."""
@@ -393,3 +395,7 @@ class Transcript(ScrollView, can_focus=False):
         if piece.first and piece.block.fold is not None and offset <= piece.gap:
             self._opened ^= {piece.block.key}
             self.show([piece.block])
+
+
+def _bodiless(block: Block) -> bool:
+    return block.role == "tool" and (not block.body or block.fold == Fold())
