@@ -8,6 +8,7 @@ Invariants
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,41 +28,54 @@ from agent.model import (
     UnknownModel,
     Unreachable,
 )
-from agent.models.deltas import clean
 from agent.models.overflow import Overflow, recognise
 from agent.models.providers import key_variable
 from agent.models.wording import is_page, page_title, words_of
+from agent.sanitise import one_line
 
 # A quote longer than this hides the sentence around it.
 MOST_QUOTED = 300
 
-# Told apart from a server's own 500 only by the exception that caused them.
-_UNREACHABLE = {
+# A server's own 500 and these look alike but for the exception that caused them. No connection was made …
+_NO_CONNECTION = {
     "ConnectError": "nothing answers there",
+    "ClientConnectorError": "nothing answers there",
     "ConnectionRefusedError": "nothing answers there",
     "gaierror": "the host's name is not known",
-    "ConnectTimeout": "no connection within the time allowed",
-    "RemoteProtocolError": "the connection was closed before an answer",
-    "ServerDisconnectedError": "the connection was closed before an answer",
-    "ClientConnectorError": "nothing answers there",
     "ClientConnectorDNSError": "the host's name is not known",
-    "ReadError": "the connection broke before an answer",
-    "WriteError": "the connection broke while sending",
-    "ConnectionResetError": "the connection was reset",
+    "ConnectTimeout": "no connection within the time allowed",
+    "ConnectionTimeoutError": "no connection within the time allowed",
     "UnsupportedProtocol": "the address is not an http address",
     "InvalidURL": "the address cannot be read",
-    "LocalProtocolError": "the request could not be written: a header or the key holds characters that cannot be sent",
     "ProxyError": "the proxy refused",
 }
+# … or it ended before an answer began.
+_NO_ANSWER = {
+    "RemoteProtocolError": "the connection was closed before an answer",
+    "ServerDisconnectedError": "the connection was closed before an answer",
+    "ReadError": "the connection broke before an answer",
+    "WriteError": "the connection broke while the request was sent",
+    "ConnectionResetError": "the connection was reset",
+}
 _CERTIFICATE = ("SSLCertVerificationError", "SSLError", "ClientConnectorCertificateError")
-_TIMEOUTS = frozenset({"Timeout", "APITimeoutError", "ReadTimeout", "TimeoutError", "SocketTimeoutError", "WriteTimeout"})
+_TIMEOUTS = frozenset(
+    {"Timeout", "APITimeoutError", "ReadTimeout", "TimeoutError", "SocketTimeoutError", "WriteTimeout"}
+)
 _MIDWAY = "MidStreamFallbackError"
+# What client libraries say when all they know is the status.
+_SAYS_NOTHING = re.compile(r"(?:Client|Server) error '|Redirect response '|Error code: \d+$|Connection error\.?$")
 _MONEY = (
-    "insufficient_quota", "insufficient balance", "insufficient_balance", "insufficient credit", "exceeded your current quota",
-    "billing", "payment required", "credit balance", "out of credits", "can only afford", "no credits", "arrearage",
+    "insufficient_quota", "insufficient balance", "insufficient_balance", "insufficient credit", "billing",
+    "exceeded your current quota", "payment required", "credit balance", "out of credits", "can only afford", "no credits", "arrearage",
 )  # fmt: skip
 _BUSY = ("overloaded", "server_error", "internal server error", "api_error", "unavailable", "temporarily", "capacity")
-_KEYLESS = ("api_key client option must be set", "missing api key", "no api key", "api key must be set", "api key not found")
+_KEYLESS = (
+    "api_key client option must be set",
+    "missing api key",
+    "no api key",
+    "api key must be set",
+    "api key not found",
+)
 _UNKNOWN = (
     "model_not_found", "no such model", "llm provider not provided", "not a valid model id", "model not found",
     "unknown model", "is not supported by any provider", "invalid model name",
@@ -87,9 +101,7 @@ class _Failure:
         bodies = [link["body"] for link in self.links if link.get("body")]
         texts = [str(link.get("text") or "") for link in self.links]
         self.body = bodies[-1] if bodies else None
-        self.text = next((t for t in reversed(texts) if t and not t.startswith("Error code: ")), texts[0] if texts else "")
-        if self.midway and len(texts) > 1:
-            self.text = texts[1] or self.text
+        self.text = next((t for t in reversed(texts) if t and not _SAYS_NOTHING.match(t)), texts[0] if texts else "")
         raw = self.body if isinstance(self.body, str) else self.text
         self.page = is_page(raw)
         self.words = words_of(None if self.page else self.body, "" if self.page else self.text)
@@ -109,13 +121,14 @@ class _Failure:
         if any(name in self.names for name in _CERTIFICATE):
             return self._unreachable("its certificate is not accepted")
         if self.status in (None, 408, 500, 503) and not self._answered():
+            if why := next((_NO_CONNECTION[n] for n in reversed(self.names) if n in _NO_CONNECTION), None):
+                return self._unreachable(why)
             if _TIMEOUTS & set(self.names):
                 return self._timed_out()
-            if not self.midway:
-                for name in reversed(self.names):
-                    if name in _UNREACHABLE:
-                        return self._unreachable(_UNREACHABLE[name])
-        if self._is(_MONEY) and self.status in (400, 402, 403, 429, None) or self.status == 402:
+            why = next((_NO_ANSWER[n] for n in reversed(self.names) if n in _NO_ANSWER), None)
+            if why is not None and not self.midway:
+                return self._unreachable(why)
+        if self.status == 402 or (self._is(_MONEY) and self.status in (400, 403, 429, None)):
             return self._no_credit()
         if self.midway and self.status in (None, 200, 500, 503):
             return self._midway()
@@ -214,6 +227,12 @@ class _Failure:
     def _unknown_model(self) -> ModelError:
         where = f" at {self.endpoint.api_base}" if self.endpoint.api_base else ""
         hint = " or the address, which often has to end in /v1" if where else ""
+        if "llm provider not provided" in self.said:
+            return UnknownModel(
+                f"No provider is known for the model {self.endpoint.name}. Names are written provider/model, like "
+                "anthropic/claude-sonnet-4-5; a server of your own is openai/NAME with its address. Nothing was sent.",
+                status=self.status,
+            )
         return UnknownModel(
             self._say(f"There is no model {self.endpoint.name}{where}. Check the name{hint}."), status=self.status
         )
@@ -235,8 +254,11 @@ class _Failure:
 
     def _timed_out(self) -> ModelError:
         kept = " What had arrived is kept." if self.kept else ""
-        return TimedOut(f"{self.endpoint.name} fell silent for longer than the deadline.{kept} The conversation is kept; "
-                        "send the message again.", status=self.status if self._answered() else None)  # fmt: skip
+        return TimedOut(
+            f"{self.endpoint.name} fell silent for longer than the deadline.{kept} The conversation is kept; send the "
+            "message again.",
+            status=self.status if self._answered() else None,
+        )
 
     def _unreachable(self, why: str) -> ModelError:
         where = self.endpoint.api_base or self.endpoint.name
@@ -246,7 +268,8 @@ class _Failure:
     def _not_a_stream(self) -> ModelError:
         where = self.endpoint.api_base or self.endpoint.name
         return NotAStream(
-            f"{where} sent a web page where a stream of answers was expected. Check the address. The conversation is kept.",
+            f"{where} sent a web page where a stream of answers was expected. Check the address. The conversation is "
+            "kept.",
             status=self.status,
         )
 
@@ -256,11 +279,11 @@ class _Failure:
     def _quote(self) -> str:
         """The provider's own words, when they are words."""
         if self.page:
-            return f" It sent a web page titled “{clean(self.title)}”." if self.title else " It sent a web page."
-        said = " ".join(clean(self.words.messages[0] if self.words.messages else "").split())
-        if not said or said[0] in "{[<" or said.startswith("Error code: "):
+            return f" It sent a web page titled “{one_line(self.title)}”." if self.title else " It sent a web page."
+        said = " ".join((self.words.messages[0] if self.words.messages else "").split())
+        if not said or said[0] in "{[<" or _SAYS_NOTHING.match(said):
             return ""
-        return f" It says: “{said[: MOST_QUOTED - 1] + '…' if len(said) > MOST_QUOTED else said}”"
+        return f" It says: “{one_line(said, MOST_QUOTED)}”"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -29,12 +29,19 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+import httpx
+
 from agent.models.deltas import Assembler, CallPiece, Piece, TextPiece, ThinkingPiece
 from agent.models.describe import describe
 from agent.models.pipe import Lines, Message, encode
+from agent.models.warm import warm
 
 # 60 messages a second are more than any screen draws (10 to 20 Hz), and cheap on the reading side.
 PIECES_EVERY = 1 / 60
+
+# Seconds to get a connection. A reachable server takes one or two; the request's deadline (minutes, for slow answers)
+# would let an address that swallows packets look like work.
+CONNECT = 15.0
 
 # Read at import by the library: no price-map, header or tokenizer downloads; no `.env` of the user's repository read
 # into our environment; no log lines; no error for a model that repeats a chunk a hundred times (a table's border does).
@@ -81,7 +88,7 @@ class Outbox:
             self._pending, self._last = [], self._loop.time()
 
     def _append(self, piece: Piece) -> None:
-        last = self._pending[-1] if self._pending else [None, None]
+        last: list[Any] = self._pending[-1] if self._pending else [None, None]
         match piece:
             case TextPiece(text) | ThinkingPiece(text):
                 kind = "text" if isinstance(piece, TextPiece) else "thinking"
@@ -122,9 +129,11 @@ class Host:
     async def _stream(self, id: int, call: Mapping[str, Any]) -> Message:
         outbox = Outbox(self._send, id)
         assembler = Assembler(lambda: f"call_{uuid.uuid4().hex[:20]}")
+        deadline = call["timeout"]
         stream = await self._library.acompletion(
-            **call, stream=True, stream_options={"include_usage": True}, max_retries=0, num_retries=0
-        )
+            **{**call, "timeout": httpx.Timeout(deadline, connect=min(deadline, CONNECT))},
+            stream=True, stream_options={"include_usage": True}, max_retries=0, num_retries=0,
+        )  # fmt: skip
         try:
             async for chunk in stream:
                 if chunk.choices:
@@ -239,7 +248,9 @@ def write_all(sink: int, data: bytes) -> None:
         os._exit(0)
 
 
-async def serve(library: ModuleType, sink: int, beat: float, attach: Callable[[Callable[[Message], None]], None]) -> None:
+async def serve(
+    library: ModuleType, sink: int, beat: float, attach: Callable[[Callable[[Message], None]], None]
+) -> None:
     """Says that it is ready, then serves for ever."""
     host = Host(library, lambda message: write_all(sink, encode(message)), beat)
     loop = asyncio.get_running_loop()
@@ -249,6 +260,8 @@ async def serve(library: ModuleType, sink: int, beat: float, attach: Callable[[C
 
     attach(take)
     write_all(sink, encode({"op": "ready"}))
+    warming = asyncio.create_task(warm(library))
+    warming.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     await loop.create_future()
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, cast

@@ -52,10 +52,11 @@ _RATE = re.compile(
 )
 _ELSEWHERE = re.compile(
     r"string too long|string[_ ](?:above[_ ]max|too[_ ]long)|a string with length|string should have at most"
-    r"|array too long|array_above_max|too many (?:images?|tools?|files?|functions?|documents?|messages|requests|stop|pages"
-    r"|attachments?|parts|cache)"
+    r"|array too long|array_above_max"
+    r"|too many (?:images?|tools?|files?|functions?|documents?|messages|requests|stop|pages|attachments?|parts|cache)"
     r"|\d\s*(?:characters|chars|pixels|px|images|pages|files|items|elements|documents|tools|functions)\b"
-    r"|\b(?:image|file|document|pdf|audio|video|attachment)s?\b.{0,60}\b(?:too (?:large|big|long|many)|exceed\w*|maximum)"
+    r"|\b(?:image|file|document|pdf|audio|video|attachment)s?\b.{0,60}"
+    r"\b(?:too (?:large|big|long|many)|exceed\w*|maximum)"
     r"|(?:maximum|exceed\w*|max).{0,30}\b(?:image|file|pdf|audio|video)\b"
     r"|\b(?:description|name|title|schema|tool_call_id|user_id|metadata)\b.{0,60}\b(?:too long|exceeds?|at most|max)"
 )
@@ -82,7 +83,8 @@ _OF = r"(?: of| is| to| at|:| =|=|\()? ?\(?(?:only |about |approximately )?"
 # Says that the input is too long, without any number being needed.
 _TOO_LONG = re.compile(
     r"context[ -](?:length|window|size|limit)[^.\n]{0,60}(?:exceed|overflow|too (?:small|short))"
-    r"|(?:exceed\w*|larger than|longer than|greater than|beyond|over|outside)[^.\n]{0,60}context[ -]?(?:length|window|size|limit)"
+    r"|(?:exceed\w*|larger than|longer than|greater than|beyond|over|outside)[^.\n]{0,60}"
+    r"context[ -]?(?:length|window|size|limit)"
     r"|maximum (?:context|prompt|model|input|sequence)[ -](?:token )?(?:length|window|size)|max_model_len"
     r"|context the overflows|context (?:length|window) (?:of|is) only|(?:model|context) window (?:is )?full"
     r"|(?:prompt|input|inputs|conversation|history|context|messages)\b(?: text| tokens?| length)*"
@@ -136,15 +138,17 @@ _ASKED = tuple(
     re.compile(p)
     for p in (
         rf"messages resulted in {_N}",
-        rf"(?<![\d,.]){_N}(?: tokens?)? (?:in (?:the|your) (?:messages|prompt|input)|of text input|from the input)",
+        rf"(?<![\d,.]){_N}(?: tokens?)? "
+        r"(?:in (?:the|your) (?:messages|prompt|input)|of text input|from the input)",
         rf"{_N} (?:input|prompt) tokens?\b",
         rf"{_N} `inputs` tokens?",
         rf"(?:input|prompt) tokens? count(?: is| of|:)? ?\(?{_N}",
-        rf"(?:number of input tokens|input length|prompt length|current length is|request input token count:?) ?\(?{_N}",
+        rf"(?:number of input tokens|(?:input|prompt) length|current length is|input token count:?) ?\(?{_N}",
         rf"(?:request|input|prompt)s? ?\((?:length |of )?{_N}(?: tokens?)?\)",
         rf"(?:prompt|input|conversation) is too (?:long|large): ?{_N}",
         rf"(?:contains?|has|have|received|given:?|got|requested:?|sent|will take|resulted in|token count (?:of|is)"
-        rf"|a total of|keep the first|used|uses|provided)(?: about| approximately| a total of)? {_N}(?! ?(?:in the completion))",
+        rf"|a total of|keep the first|used|uses|provided)(?: about| approximately| a total of)? {_N}"
+        r"(?! ?in the completion)",
     )
 )
 # "context window exceeds limit (2013)": a code in brackets, no number of tokens.

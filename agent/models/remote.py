@@ -17,7 +17,7 @@ import asyncio
 import os
 import random
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ class RemoteModel:
         """Waits until the child can take requests. Raises `HostDied`."""
         await self._running()
 
-    async def stream(self, endpoint: Endpoint, request: Request) -> AsyncIterator[Part]:
+    async def stream(self, endpoint: Endpoint, request: Request) -> AsyncGenerator[Part, None]:
         """See `agent.model.Model`. Raises `ModelError`."""
         self._check_key(endpoint)
         call = spell(endpoint, request, supports_effort=self._supports_effort(endpoint.model))
@@ -127,7 +127,7 @@ class RemoteModel:
             process, self._process = self._process, None
             await process.aclose()
 
-    async def _attempt(self, endpoint: Endpoint, call: dict[str, Any]) -> AsyncIterator[Part]:
+    async def _attempt(self, endpoint: Endpoint, call: dict[str, Any]) -> AsyncGenerator[Part, None]:
         """One request, without retries."""
         process = await self._running()
         exchange = process.open(call)
@@ -194,6 +194,11 @@ class RemoteModel:
     def _check_key(self, endpoint: Endpoint) -> None:
         """A missing key is known before anything is sent."""
         if endpoint.key is not None:
+            if not (endpoint.key.isascii() and endpoint.key.isprintable() and " " not in endpoint.key):
+                raise BadKey(
+                    f"The API key for {endpoint.name} holds a space, a line break or a character that no key has. "
+                    "Copy it again. Nothing was sent."
+                )
             return
         variable = endpoint.missing_key
         if variable is None and endpoint.api_base is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agent.model import CutOff, Endpoint, EmptyReply, NotAStream, Reply
+from agent.model import CutOff, EmptyReply, Endpoint, NotAStream, Reply
 from agent.models.spelling import thinking_json
 from agent.models.usage import read_usages
 from compaction.records import Stop, ToolCall

@@ -22,9 +22,6 @@ from agent.models.providers import echoes_reasoning, family_of, provider_of, tak
 # Sent where a server of the user's own asks for no key; the client library insists on one.
 NO_KEY = "none"
 
-# Seconds to get a connection; the request's own deadline counts from then on.
-CONNECT = 15.0
-
 # Names that every provider's own pattern allows.
 _BAD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
@@ -166,6 +163,7 @@ def _mark(spelt: dict[str, Any], wish: Any, endpoint: Endpoint) -> None:
     if where == "message" and (content or spelt.get("tool_calls")):
         spelt["cache_control"] = _control(wish)
     elif where == "part" and content:
+        parts: list[dict[str, Any]]
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else [dict(p) for p in content]
         parts[-1]["cache_control"] = _control(wish)
         spelt["content"] = parts

@@ -99,6 +99,7 @@ class StubServer:
         self._port = port
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._arrived = asyncio.Condition()
 
     @property
     def base(self) -> str:
@@ -120,7 +121,9 @@ class StubServer:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None
+    ) -> None:
         assert self._server is not None
         self._server.close()
         for connection in list(self._connections):
@@ -130,8 +133,8 @@ class StubServer:
 
     async def wait_for(self, number: int) -> Received:
         """Waits until `number` requests for an answer have come; the last of them."""
-        while len(self.asked) < number:
-            await asyncio.sleep(0.005)
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: len(self.asked) >= number)
         return self.asked[number - 1]
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -152,11 +155,13 @@ class StubServer:
         headers = {k.strip().lower(): v.strip() for k, _, v in (line.partition(":") for line in head[1:] if line)}
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
         request = Received(path, headers, raw, json.loads(raw) if raw else None)
-        self.received.append(request)
+        async with self._arrived:
+            self.received.append(request)
+            self._arrived.notify_all()
         answer = _Answer(writer)
         leaving = asyncio.create_task(_leaves(reader, request))
         try:
-            if path.endswith("/chat/completions") or path.endswith("/messages"):
+            if path.endswith(("/chat/completions", "/messages")):
                 await self._follow(request, answer)
             else:
                 page = self.props if path == "/props" else self.models if path.endswith("/models") else None
@@ -237,7 +242,9 @@ class StubServer:
             return 413, "Request Entity Too Large"
         output = int(request.body.get("max_tokens") or request.body.get("max_completion_tokens") or 0)
         if self.max_output is not None and output > self.max_output:
-            text = f"max_tokens is too large: {output}. This model supports at most {self.max_output} completion tokens."
+            text = (
+                f"max_tokens is too large: {output}. This model supports at most {self.max_output} completion tokens."
+            )
             return 400, {"error": {"message": text, "type": "invalid_request_error", "param": "max_tokens"}}
         size = self._size(request)
         if self.window is None or self.truncates or size + output <= self.window:
@@ -296,7 +303,12 @@ class _Answer:
         await self._writer.drain()
 
     async def begin(self) -> None:
-        lines = ["HTTP/1.1 200 OK", "content-type: text/event-stream", "transfer-encoding: chunked", "connection: close"]
+        lines = [
+            "HTTP/1.1 200 OK",
+            "content-type: text/event-stream",
+            "transfer-encoding: chunked",
+            "connection: close",
+        ]
         self._writer.write("\r\n".join([*lines, "", ""]).encode())
         await self._writer.drain()
 

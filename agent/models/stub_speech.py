@@ -23,7 +23,7 @@ def pieces(text: str, size: int) -> list[str]:
 
 
 def calls_of(step: Mapping[str, Any], number: int) -> list[tuple[str, str, str]]:
-    """(id, name, arguments) of a step's calls. An id not given is made from the request's number; null leaves it out."""
+    """(id, name, arguments) of a step's calls. An id not given is made from the request's number; null is none."""
     calls = []
     for i, call in enumerate(step.get("calls") or ()):
         arguments = call.get("arguments", {})
@@ -66,9 +66,10 @@ def _openai_event(body: Mapping[str, Any], number: int, model: str) -> str:
     return f"data: {json.dumps({**head, **body})}\n\n"
 
 
-def anthropic_events(step: Mapping[str, Any], number: int, model: str, usage: Mapping[str, Any] | None) -> Iterator[str]:
-    """Server-sent events of a message. `usage` is given with `input_tokens` and cache counts at the start, with
-    `output_tokens` at the end."""
+def anthropic_events(
+    step: Mapping[str, Any], number: int, model: str, usage: Mapping[str, Any] | None
+) -> Iterator[str]:
+    """Server-sent events of a message: input and cache counts come at the start, `output_tokens` at the end."""
     size = step.get("chunk", CHUNK)
     usage = usage or {"input_tokens": 0, "output_tokens": 0}
     opening = {**{k: v for k, v in usage.items() if k != "output_tokens"}, "output_tokens": 1}
@@ -77,13 +78,11 @@ def anthropic_events(step: Mapping[str, Any], number: int, model: str, usage: Ma
         message={"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": [],
                  "stop_reason": None, "stop_sequence": None, "usage": opening},
     )  # fmt: skip
-    index = 0
-    for block, deltas in _anthropic_blocks(step, number, size):
+    for index, (block, deltas) in enumerate(_anthropic_blocks(step, number, size)):
         yield _event("content_block_start", index=index, content_block=block)
         for delta in deltas:
             yield _event("content_block_delta", index=index, delta=delta)
         yield _event("content_block_stop", index=index)
-        index += 1
     finish = step.get("finish", "tool_use" if step.get("calls") else "end_turn")
     if finish is None:
         return

@@ -10,7 +10,6 @@ Invariants
 from __future__ import annotations
 
 import json
-import os.path
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -49,6 +48,18 @@ def request_text(messages: Iterable[Any], tools: Iterable[Any] = ()) -> str:
     return "\n".join([*map(canonical, tools), *map(canonical, messages)])
 
 
+def common_length(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 @dataclass(slots=True)
 class PrefixCache:
     """Caches by common beginning, as OpenAI-style providers do."""
@@ -59,7 +70,7 @@ class PrefixCache:
     def measure(self, text: str) -> tuple[int, int]:
         """(tokens, of which cached); the request is remembered."""
         total = self.count(text)
-        common = max((len(os.path.commonprefix([text, old])) for old in self._seen), default=0)
+        common = max((common_length(text, old) for old in self._seen), default=0)
         self._seen.append(text)
         return total, min(total, self.count(text[:common])) if common else 0
 

@@ -86,5 +86,5 @@ def _find(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
         for step in name.split("."):
             value = value.get(step) if isinstance(value, Mapping) else None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            best = max(0, int(value)) if not best else best
+            best = best or max(0, int(value))
     return best

@@ -1,0 +1,125 @@
+"""Windows that providers stated when they refused a request, kept between sessions in one small JSON file.
+
+Not a cache of anything else. Two processes may write at once: each reads the file again first, and the last one wins;
+a lost lesson is learned again.
+
+Invariants
+ 1. The file is replaced whole, never half written; a damaged one counts as empty.
+ 2. A lesson is dropped when the user's claim, or what the server says of itself, is another than when it was learned.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.model import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """What was claimed by the user and what the server said of itself when a lesson was learned, tokens."""
+
+    claim: int | None = None
+    probed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """`window`: as the provider stated it, tokens."""
+
+    name: str
+    model: str
+    endpoint: str
+    window: int
+    stood: Stood
+
+
+class Learned:
+    """The file at `path`; None keeps lessons in memory only. `trouble` says why the last write failed, if it did."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lessons: dict[tuple[str, str], Lesson] = self._read()
+        self.trouble: str | None = None
+
+    def get(self, endpoint: Endpoint, stands: Stood) -> Lesson | None:
+        """The lesson for an endpoint's model, unless it rests on claims that have changed; then it is dropped."""
+        key = (endpoint.label, endpoint.model)
+        lesson = self._lessons.get(key)
+        if lesson is None:
+            return None
+        # A server that did not answer this time has not changed its word.
+        changed = stands.probed is not None and stands.probed != lesson.stood.probed
+        if stands.claim != lesson.stood.claim or changed:
+            self._change({key: None})
+            return None
+        return lesson
+
+    def put(self, endpoint: Endpoint, stands: Stood, window: int) -> None:
+        """Keeps a lesson; it replaces an earlier one."""
+        lesson = Lesson(endpoint.name, endpoint.model, endpoint.label, window, stands)
+        self._change({(endpoint.label, endpoint.model): lesson})
+
+    def forget(self, name: str) -> int:
+        """Drops the lessons of a model by either of its names; how many."""
+        gone = [key for key, lesson in self._lessons.items() if name in (lesson.name, lesson.model)]
+        self._change(dict.fromkeys(gone))
+        return len(gone)
+
+    def all(self) -> list[Lesson]:
+        """Every lesson, for `ullage models`."""
+        return [self._lessons[key] for key in sorted(self._lessons)]
+
+    def _change(self, changes: Mapping[tuple[str, str], Lesson | None]) -> None:
+        lessons = self._read() | self._lessons
+        for key, lesson in changes.items():
+            if lesson is None:
+                lessons.pop(key, None)
+            else:
+                lessons[key] = lesson
+        self._lessons = lessons
+        if self._path is not None and changes:
+            self._write(self._path)
+
+    def _write(self, path: Path) -> None:
+        rows = [asdict(self._lessons[key]) for key in sorted(self._lessons)]
+        text = json.dumps({"lessons": rows}, indent=1) + "\n"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as new:
+                new.write(text)
+                new.flush()
+                os.fsync(new.fileno())
+            os.replace(new.name, path)
+            self.trouble = None
+        except OSError as error:
+            # The lesson holds for this session all the same.
+            self.trouble = f"{path} could not be written: {error.strerror}"
+
+    def _read(self) -> dict[tuple[str, str], Lesson]:
+        if self._path is None:
+            return {}
+        try:
+            rows = json.loads(self._path.read_text(encoding="utf-8"))["lessons"]
+            lessons = [_lesson(row) for row in rows]
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        return {(lesson.endpoint, lesson.model): lesson for lesson in lessons}
+
+
+def _lesson(row: Mapping[str, Any]) -> Lesson:
+    stood = Stood(_size(row["stood"]["claim"]), _size(row["stood"]["probed"]))
+    window = _size(row["window"])
+    if window is None:
+        raise ValueError("a lesson without a window")
+    return Lesson(str(row["name"]), str(row["model"]), str(row["endpoint"]), window, stood)
+
+
+def _size(value: Any) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
