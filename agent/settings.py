@@ -20,12 +20,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from agent.models.catalogue import Claim
 from agent.places import Places, project
-from agent.settings_keys import BY_NAME, KEYS, MODEL_BY_NAME, Wrong
+from agent.settings_keys import BY_NAME, KEYS, MODEL_BY_NAME, PREFIX, Wrong
 from agent.settings_text import Layer, SettingsError, nearest_variable, read_layer
 from agent.trust import Trust
 from agent.wire import Mode
 from compaction.budget import Policy
+from compaction.cache import Prices
 
 DEFAULT = "default"
 
@@ -37,20 +39,10 @@ MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
-    """Dollars per million tokens; None where unknown."""
-
-    input: float | None = None
-    cached: float | None = None
-    cache_write: float | None = None
-    output: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ModelEntry:
     """What the user says about a model: claims about facts (window, max_output, prices) and choices. None is unsaid.
 
-    `window`, `max_output`, `reserve` in tokens; `cache_ttl` in seconds.
+    `window`, `max_output`, `reserve` in tokens; `cache_ttl` in seconds. Prices are known when input and output are.
     """
 
     api_base: str | None = None
@@ -120,18 +112,27 @@ class Settings:
         matching = [g for g in self.models if g == model or fnmatchcase(model, g)]
         for glob in sorted(matching, key=lambda g: (g == model, len(g) - sum(map(g.count, "*?[")))):
             said |= self.models[glob]
-        own = self.model in (None, model)
+        own = self._is_own(model)
         for name in ("api_base", "api_key_env", "window", "effort"):
             value, wished = getattr(self, name), own and self._given(name)
             if value is not None and (wished or (name not in said and name != "window")):
                 said[name] = value
         prices = {name.removeprefix("prices."): said.pop(name) for name in list(said) if name.startswith("prices.")}
-        return ModelEntry(**said, prices=Prices(**prices) if prices else None)
+        return ModelEntry(**said, prices=Prices(**prices) if {"input", "output"} <= prices.keys() else None)
+
+    def claim_for(self, model: str) -> Claim:
+        """What is said about the facts of a model: for the catalogue."""
+        entry = self.entry_for(model)
+        return Claim(entry.window, entry.max_output, entry.output_apart, entry.prices)
+
+    def effort_for(self, model: str) -> str | None:
+        """The reasoning effort asked of a model; None leaves it to the provider."""
+        return self.entry_for(model).effort
 
     def policy_for(self, model: str, rule: str | None = None) -> Policy:
         """The budget policy for a model. `rule` is the session's own choice, stronger than all else."""
         entry = self.entry_for(model)
-        own = self.model in (None, model)
+        own = self._is_own(model)
         budget = self.budget if entry.budget is None or (own and self._given("context.budget")) else entry.budget
         reserve = self.reserve if entry.reserve is None or (own and self._given("context.reserve")) else entry.reserve
         return Policy(
@@ -147,6 +148,14 @@ class Settings:
         """How long the provider keeps a prompt cache, seconds."""
         said = self.entry_for(model).cache_ttl
         return self.cache_ttl if said is None or self._given("context.cache_ttl") else said
+
+    def _is_own(self, model: str) -> bool:
+        """Whether `model` is the one these settings name: `my-model` names `openai/my-model`, `embedded` its family."""
+        named = self.model
+        if named is None or named == model or model.endswith(f"/{named}") or model.startswith(f"{named}/"):
+            return True
+        # A model's file is stored by its whole path.
+        return model.startswith("embedded/") and Path(named).name == Path(model).name
 
     def _given(self, name: str) -> bool:
         """Whether a flag or a variable set it: a wish for this run, above what any file says."""
@@ -227,7 +236,7 @@ def _from_environment(environ: Mapping[str, str]) -> Layer:
     notices: list[str] = []
     by_variable = {key.variable: key for key in KEYS if key.variable}
     for variable, raw in environ.items():
-        if not variable.startswith("ULLAGE_"):
+        if not variable.startswith(PREFIX):
             continue
         text = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         key = by_variable.get(variable)
@@ -257,7 +266,7 @@ def _from_flags(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_model(settings: Settings, model: str) -> Settings:
-    """The same settings for a model found later: the flags about it go with it."""
+    """The same settings for another session's model: flags about the window, address and budget are about that one."""
     return replace(settings, model=model)
 
 
@@ -266,4 +275,4 @@ assert {name.split(".")[0] for name in MODEL_BY_NAME} == {f.name for f in fields
     "an entry without its key"
 )
 
-__all__ = ["ModelEntry", "Prices", "Settings", "SettingsError", "load", "with_model"]
+__all__ = ["ModelEntry", "Settings", "SettingsError", "load", "with_model"]

@@ -28,7 +28,10 @@ DEADLINE = 120.0
 # What most providers keep a prompt cache for, seconds.
 CACHE_TTL = 300.0
 
-# Days of a lifetime written as `1d`, in seconds, and so on.
+# What the names of our environment variables begin with.
+PREFIX = "ULLAGE_"
+
+# The units of a time, in seconds.
 _SPANS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
@@ -174,8 +177,8 @@ class Key:
 
     @property
     def variable(self) -> str | None:
-        """`ULLAGE_` and the field in capitals; tables have none."""
-        return None if self.kind is WORDS else f"ULLAGE_{self.field.upper()}"
+        """The prefix and the field in capitals; tables have none."""
+        return None if self.kind is WORDS else f"{PREFIX}{self.field.upper()}"
 
 
 _POLICY = Policy()

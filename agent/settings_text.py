@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.sanitise import one_line
-from agent.settings_keys import BY_NAME, MODEL_BY_NAME, Key, Wrong
+from agent.settings_keys import BY_NAME, MODEL_BY_NAME, PREFIX, Key, Wrong
 
 # How alike a key must be to be suggested (0 to 1): `bugdet` is 0.83 like `budget`, `window` 0.33.
 ALIKE = 0.6
@@ -49,6 +49,10 @@ def read_layer(path: Path, content: bytes, project: bool) -> Layer:
     if not isinstance(models, dict) or not all(isinstance(entry, dict) for entry in models.values()):
         raise SettingsError(f'{path}: models must be tables, one a model: [models."NAME"]')
     values = reading.values(table, (), BY_NAME)
+    for glob, entry in models.items():
+        prices = entry.get("prices")
+        if isinstance(prices, dict) and not {"input", "output"} <= prices.keys():
+            reading.notices.append(f"{path}: the prices of {_spelled((glob,))} are known only with input and output")
     entries = {glob: reading.values(entry, ("models", glob), MODEL_BY_NAME) for glob, entry in models.items()}
     return Layer(values, entries, tuple(reading.notices))
 
@@ -118,7 +122,9 @@ def _nearest(path: tuple[str, ...], value: Any, under: tuple[str, ...], known: M
 
 def nearest_variable(name: str) -> str:
     """`; did you mean …?` for a variable of ours that does not exist, or nothing."""
-    return _suggestion(get_close_matches(name, [v for k in BY_NAME.values() if (v := k.variable)], 1, ALIKE))
+    variables = {v.removeprefix(PREFIX): v for key in BY_NAME.values() if (v := key.variable)}
+    # Without the prefix, which alone would make any two of them alike.
+    return _suggestion([variables[m] for m in get_close_matches(name.removeprefix(PREFIX), list(variables), 1, ALIKE)])
 
 
 def _suggestion(close: list[str]) -> str:
