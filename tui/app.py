@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import ClassVar, assert_never
+from typing import assert_never
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -72,7 +72,7 @@ class UllageApp(App[int]):
     CSS_PATH = "app.tcss"
     TITLE = "Ullage"
     ENABLE_COMMAND_PALETTE = False
-    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-short"), (SHORT_ROWS, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT_ROWS, "-tall")]  # noqa: RUF012 - as textual declares it
 
     def __init__(
         self,

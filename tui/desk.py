@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never, get_args
+from typing import Literal, assert_never, get_args
 
 from textual.app import App
 
@@ -111,12 +111,14 @@ class Desk:
             self.app.copy_to_clipboard(text)
         self.app.screen.clear_selection()
 
-    def _sheet(self, what: str) -> tuple[str, str]:
-        return {
-            "help": lambda: ("Commands", help_text()),
-            "keys": lambda: ("Keys", key_help()),
-            "cost": lambda: ("Cost, in tokens and dollars", self.costs.table()),
-        }[what]()
+    def _sheet(self, what: Literal["help", "keys", "cost"]) -> tuple[str, str]:
+        match what:
+            case "help":
+                return "Commands", help_text()
+            case "keys":
+                return "Keys", key_help()
+            case "cost":
+                return "Cost, in tokens and dollars", self.costs.table()
 
     @staticmethod
     def _budget(bar: MeterBar) -> str:

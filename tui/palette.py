@@ -17,7 +17,7 @@ from rich.style import Style
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from tui import meter
+from tui import bar
 
 # Calm by intent: one cool accent for what the user said, warm colours only for what wants attention.
 ULLAGE_DARK = Theme(
@@ -105,9 +105,9 @@ class Palette:
     shade: Style = field(default_factory=Style)
     glyphs: Glyphs = UNICODE
 
-    def meter_style(self, role: meter.Role) -> Style:
+    def meter_style(self, role: bar.Role) -> Style:
         """The style of one of the meter's roles."""
-        styles: dict[meter.Role, Style] = {
+        styles: dict[bar.Role, Style] = {
             "fixed": self.quiet, "summary": self.second, "user": self.accent, "agent": self.good,
             "tool": self.warning, "free": self.faint, "beyond": self.faint, "budget": self.strong,
             "trigger": self.quiet, "frame": self.faint, "text": self.text, "quiet": self.quiet,

@@ -10,13 +10,8 @@ Invariants
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from textual import events, work
@@ -41,8 +36,10 @@ from tui.actions import (
 )
 from tui.commands import parse
 from tui.completion import Candidate, Token
+from tui.editor import edited
 from tui.pastes import Pastes, cleaned
 from tui.popup import Popup
+from tui.recall import Recall
 
 # Two presses count as one wish within this time: slower is two thoughts, faster than 0.2 s is a bouncing key; seconds.
 TWICE = 1.5
@@ -99,11 +96,9 @@ class Prompt(TextArea):
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", placeholder="Ask, or / for commands, ? for keys")
         self.popup = popup
         self.folder = "."
-        self._history: list[str] = list(history)
+        self._recall = Recall(list(history))
         self._remember = remember
         self._now = now
-        self._at: int | None = None  # which history entry is shown; None is the draft
-        self._draft = ""
         self._pastes = Pastes()
         self._broke_at = self._stopped_at = float("-inf")
         self._files: tuple[str, ...] = ()
@@ -112,15 +107,10 @@ class Prompt(TextArea):
 
     # ── what others call ──
 
-    def recall(self, text: str) -> None:
-        """A message sent in an earlier run of this session: Up finds it."""
-        if text.strip() and self._history[-1:] != [text]:
-            self._history.append(text)
-
     def learn(self, record: Record, *, replay: bool) -> None:
         """What was said before this program ran can be had again with Up."""
         if replay and isinstance(record.body, UserSaid) and record.body.how != "shell":
-            self.recall(record.body.text)
+            self._recall.add(record.body.text)
 
     def put_back(self, text: str) -> None:
         """A text that was not taken comes back as the draft, before whatever is being written."""
@@ -133,8 +123,8 @@ class Prompt(TextArea):
 
     def clear_draft(self) -> None:
         """An empty prompt; what stood there is one Up away."""
-        self.recall(self.text)
-        self._leave_history()
+        self._recall.add(self.text)
+        self._recall.leave()
         self.text = ""
 
     # ── keys ──
@@ -149,9 +139,9 @@ class Prompt(TextArea):
             self._enter()
         elif self.popup.open and key in ("up", "down", "tab"):
             self._choose(key)
-        elif key == "up" and self.cursor_at_first_line and (self._at is not None or self._history):
+        elif key == "up" and self.cursor_at_first_line and self._recall.messages:
             self.action_older()
-        elif key == "down" and self.cursor_at_last_line and self._at is not None:
+        elif key == "down" and self.cursor_at_last_line and self._recall.at is not None:
             self.action_newer()
         elif key == "tab":
             self._complete(open_for_any=True)
@@ -197,10 +187,10 @@ class Prompt(TextArea):
         if steer and isinstance(wish, Submit):
             wish = Steer(text)
         shown = self.text
-        self._leave_history()
+        self._recall.leave()
         self.text = ""
         self.popup.close()
-        self.recall(shown)
+        self._recall.add(shown)
         if self._remember is not None:
             self._remember(text)
         self.post_message(Wished(wish))
@@ -270,32 +260,18 @@ class Prompt(TextArea):
 
     def action_older(self) -> None:
         """The message before the one shown."""
-        at = len(self._history) if self._at is None else self._at
-        if at == 0:
-            return
-        if self._at is None:
-            self._draft = self.text
-        self._at = at - 1
-        self._show(self._history[self._at])
+        self._show(self._recall.older(self.text))
 
     def action_newer(self) -> None:
         """The message after the one shown; after the last, the draft."""
-        if self._at is None:
-            return
-        self._at += 1
-        if self._at >= len(self._history):
-            self._at = None
-            self._show(self._draft)
-        else:
-            self._show(self._history[self._at])
+        self._show(self._recall.newer())
 
-    def _show(self, text: str) -> None:
+    def _show(self, text: str | None) -> None:
+        if text is None:
+            return
         with self.prevent(TextArea.Changed):
             self.write(text)
         self.popup.close()
-
-    def _leave_history(self) -> None:
-        self._at, self._draft = None, ""
 
     def action_search(self) -> None:
         """Ctrl+R: earlier messages that hold what is written."""
@@ -326,7 +302,7 @@ class Prompt(TextArea):
 
     def _complete(self, *, open_for_any: bool = False) -> None:
         if self._searching:
-            self.popup.offer(Token("history", self.text, 0), completion.earlier(self.text, self._history))
+            self.popup.offer(Token("history", self.text, 0), completion.earlier(self.text, self._recall.messages))
             return
         # A long draft has its tokens at the cursor's line; joining all of a pasted file at every key would be felt.
         token = completion.token_at(self.text, self._cursor()) if self.document.line_count < 200 else None
@@ -382,17 +358,12 @@ class Prompt(TextArea):
 
     def action_editor(self) -> None:
         """Ctrl+G: the draft in $EDITOR, while the screen waits."""
-        command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-        with tempfile.TemporaryDirectory(prefix="ullage-") as folder:
-            path = Path(folder, "prompt.md")
-            path.write_text(self._pastes.unfold(self.text), encoding="utf-8", errors="replace")
-            try:
-                with self.app.suspend():
-                    subprocess.run([*shlex.split(command), str(path)], check=False)
-            except (OSError, ValueError) as error:
-                self.post_message(Wished(Say(f"The editor {command} could not be started: {error}.", "warning")))
-                return
-            self.write(self._pastes.fold(cleaned(path.read_text(encoding="utf-8", errors="replace")).rstrip("\n")))
+        try:
+            text = edited(self.app, self._pastes.unfold(self.text))
+        except (OSError, ValueError) as error:
+            self.post_message(Wished(Say(f"The editor could not be run: {error}.", "warning")))
+            return
+        self.write(self._pastes.fold(cleaned(text)))
         self.app.refresh(layout=True)
 
 

@@ -12,7 +12,7 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from rich.segment import Segment
@@ -31,28 +31,13 @@ from compaction.records import AssistantSaid, Record
 from tui import pieces
 from tui.block import Block, Fold, Role
 from tui.flow import Flow
+from tui.live import Live, runs
 from tui.palette import Palette, palette
-from tui.plain import safe
 from tui.rows import Rows
 from tui.strips import INDENT, PROSE, Piece
 
 # Text drawn more often than this is not read any better and makes keys wait; times a second.
 RATE = 15
-
-# Reasoning scrolls by in this many lines, so that it never pushes the conversation away.
-THINKING_LINES = 4
-
-
-@dataclass(slots=True)
-class _Live:
-    """The text arriving now."""
-
-    kind: Role
-    flow: Flow
-
-    def rows(self) -> list[str]:
-        lines = self.flow.lines
-        return lines if self.kind == "agent" else lines[-THINKING_LINES:]
 
 
 class Transcript(ScrollView, can_focus=False):
@@ -75,7 +60,7 @@ class Transcript(ScrollView, can_focus=False):
         self.set_reactive(Transcript.ascii, ascii)
         self._rows = Rows(80, Palette())
         self._blocks: dict[str, tuple[int, int]] = {}  # key -> piece index at the time, number of pieces
-        self._live: _Live | None = None
+        self._live: Live | None = None
         self._arrived: list[Streaming] = []
         self._timer: Timer | None = None
         self._follows = True
@@ -291,24 +276,15 @@ class Transcript(ScrollView, can_focus=False):
     def _beat(self) -> None:
         self._timer = None
         arrived, self._arrived = self._arrived, []
-        joined: list[tuple[Role, list[str]]] = []
-        for event in arrived:
-            kind: Role | None = {"text": "agent", "thinking": "thinking"}.get(event.kind)  # type: ignore[assignment]
-            if kind is None:
-                continue
-            if joined and joined[-1][0] == kind:
-                joined[-1][1].append(event.text)
-            else:
-                joined.append((kind, [event.text]))
-        for kind, texts in joined:
-            self._grow(kind, "".join(texts))
+        for kind, text in runs(arrived):
+            self._grow(kind, text)
 
     def _grow(self, kind: Role, text: str) -> None:
         if self._live is None or self._live.kind != kind:
-            self._live = _Live(kind, Flow(self._live_width()))
+            self._live = Live(kind, Flow(self._live_width()))
             text = text.lstrip("\n")
         before = len(self._live.rows())
-        changed = self._live.flow.feed(safe(text))
+        changed = self._live.flow.feed(text)
         if self._follows or len(self._live.rows()) != before:
             self._grown(changed)
         elif kind == "thinking":
@@ -346,14 +322,7 @@ class Transcript(ScrollView, can_focus=False):
     def _line(self, line: int) -> Strip | None:
         if line < self._rows.height:
             return self._rows.line(line)
-        if self._live is None:
-            return None
-        rows, at = self._live.rows(), line - self._rows.height - 1
-        if not 0 <= at < len(rows):
-            return None
-        drawn = self._rows.palette
-        style = drawn.text if self._live.kind == "agent" else drawn.quiet
-        return Strip([Segment(" " * INDENT), Segment(rows[at], style)])
+        return self._live.strip(line - self._rows.height - 1, self._rows.palette) if self._live is not None else None
 
     def _selected(self, strip: Strip, line: int) -> Strip:
         selection = self.text_selection

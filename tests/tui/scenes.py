@@ -175,20 +175,20 @@ def long_session(count: int) -> list[Event]:
     tape = Tape()
     events: list[Event] = [*tape.opened(resumed=True)]
     for n in range(count // 4):
+        listing = call(f"x{n}", "bash", command="ls")
+        answer = f"answer {n}\n\n- one\n- two\n" * (n % 5 + 1)
+        returned = ToolReturned(f"x{n}", "bash", "bash ls", "file\n" * (n % 30), exit_status=0)
         events += [
             tape.said(UserSaid(f"question {n} " + "word " * (n % 40)), replay=True),
-            tape.said(AssistantSaid(f"answer {n}\n\n- one\n- two\n" * (n % 5 + 1), (call(f"x{n}", "bash", command="ls"),),
-                                    None, "calls", "m", 1), replay=True),
-            tape.said(ToolReturned(f"x{n}", "bash", "bash ls", "file\n" * (n % 30), exit_status=0), replay=True),
+            tape.said(AssistantSaid(answer, (listing,), None, "calls", "m", 1), replay=True),
+            tape.said(returned, replay=True),
             tape.said(AssistantSaid(f"finished {n}", (), None, "done", "m", 1), replay=True),
-        ]  # fmt: skip
+        ]
     return [*events, Metered(METER), tape.idle()]
 
 
-PLAN = Plan(
-    "prune", (14, 15, 18), ((14, "read src/importer.py", 12_400), (15, "bash pytest -q", 8_100), (18, "grep schema", 5_200)),
-    25_700, 143_900, 118_200, 14, 92_000, Price(0.05, 0.31, 6),
-)  # fmt: skip
+ROWS = ((14, "read src/importer.py", 12_400), (15, "bash pytest -q", 8_100), (18, "grep schema", 5_200))
+PLAN = Plan("prune", (14, 15, 18), ROWS, 25_700, 143_900, 118_200, 14, 92_000, Price(0.05, 0.31, 6))
 
 
 def records(events: list[Event]) -> list[Appended]:

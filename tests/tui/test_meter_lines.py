@@ -9,7 +9,8 @@ from rich.cells import cell_len
 
 from agent.wire import CacheState, Meter
 from tests.tui.scenes import METER
-from tui.meter import UNICODE, bar, meter_lines, plain, state
+from tui.bar import UNICODE, bar
+from tui.meter import meter_lines, plain, state
 
 
 def lines(meter: Meter, width: int, **more: object) -> list[str]:
@@ -128,7 +129,9 @@ def test_ascii_has_a_glyph_of_its_own_for_each_kind() -> None:
     budget=st.integers(1, 2_000_000),
     window=st.none() | st.integers(1, 2_200_000),
     width=st.integers(8, 200),
-    parts=st.lists(st.tuples(st.sampled_from(["system", "summary", "user", "assistant", "tool"]), st.integers(0, 10**6))),
+    parts=st.lists(
+        st.tuples(st.sampled_from(["system", "summary", "user", "assistant", "tool"]), st.integers(0, 10**6))
+    ),
 )
 def test_no_line_is_ever_wider_than_the_screen(
     ascii: bool, used: int, budget: int, window: int | None, width: int, parts: list[tuple[str, int]]

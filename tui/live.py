@@ -1,0 +1,52 @@
+"""The text that arrives now: plain, laid out at its last line only, dropped when its record comes.
+
+Not Markdown (a half-written table is none yet) and not a block: nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from agent.wire import Streaming
+from tui.block import Role
+from tui.flow import Flow
+from tui.palette import Palette
+from tui.plain import safe
+from tui.strips import INDENT
+
+# Reasoning scrolls by in this many lines, so that it never pushes the conversation away.
+THINKING_LINES = 4
+
+KINDS: dict[str, Role] = {"text": "agent", "thinking": "thinking"}
+
+
+@dataclass(slots=True)
+class Live:
+    """One growing answer, or the reasoning before it."""
+
+    kind: Role
+    flow: Flow
+
+    def rows(self) -> list[str]:
+        """The lines shown."""
+        return self.flow.lines if self.kind == "agent" else self.flow.lines[-THINKING_LINES:]
+
+    def strip(self, at: int, palette: Palette) -> Strip | None:
+        """Line `at`, drawn."""
+        rows = self.rows()
+        if not 0 <= at < len(rows):
+            return None
+        style = palette.text if self.kind == "agent" else palette.quiet
+        return Strip([Segment(" " * INDENT), Segment(rows[at], style)])
+
+
+def runs(arrived: Iterable[Streaming]) -> Iterator[tuple[Role, str]]:
+    """What arrived since the last beat, in as few texts as there are changes of kind; the names of calls left out."""
+    shown = (event for event in arrived if event.kind in KINDS)
+    for kind, events in groupby(shown, key=lambda event: event.kind):
+        yield KINDS[kind], safe("".join(event.text for event in events))
