@@ -66,7 +66,8 @@ _MIDWAY = "MidStreamFallbackError"
 _SAYS_NOTHING = re.compile(r"(?:Client|Server) error '|Redirect response '|Error code: \d+$|Connection error\.?$")
 _MONEY = (
     "insufficient_quota", "insufficient balance", "insufficient_balance", "insufficient credit", "billing",
-    "exceeded your current quota", "payment required", "credit balance", "out of credits", "can only afford", "no credits", "arrearage",
+    "exceeded your current quota", "payment required", "credit balance", "out of credits", "can only afford",
+    "no credits", "arrearage",
 )  # fmt: skip
 _BUSY = ("overloaded", "server_error", "internal server error", "api_error", "unavailable", "temporarily", "capacity")
 _KEYLESS = (

@@ -101,17 +101,19 @@ _TOO_LONG = re.compile(
     r"|max_tokens must be at least 1, got -|`?inputs`? (?:tokens? )?(?:\+|must have)|exceed context limit"
     r"|(?:token count|input tokens?)[^.\n]{0,60}only supports|request body too large for \S+ model"
     r"|cannot exceed the total tokens|length of (?:the )?(?:prompt|input|messages)[^.\n]{0,40}exceed"
+    r"|\d tokens?\b[^.\n]{0,30}(?:exceed|(?:more|larger|greater|longer) than|>)[^.\n]{0,50}(?:max|limit|context|window)"
     r"|total (?:message )?tokens?[^.\n]{0,50}exceed|current length is \S+ while limit"
 )
 
-# Patterns that state both: asked first, window second, and never asked output.
-_BOTH = tuple(
+# Input and wished answer against the window.
+_SUM = re.compile(rf"{_N} \+ {_N} > {_N}")
+# One number beyond another: the first is what was asked, the second the window. Not an overshoot ("by 12 tokens").
+_BEYOND = tuple(
     re.compile(p)
     for p in (
-        rf"exceed context limit: {_N} \+ {_N} > {_N}",
-        rf"{_N} tokens? ?(?:>=?|exceeds?) ?(?:the )?(?:limit |maximum )?(?:of )?{_N}",
-        rf"(?:too (?:long|large|many|big))\D{{0,20}}{_N} ?(?:tokens? )?(?:>=?|/|vs\.?|out of) ?{_N}",
-        rf"n_keep: ?{_N} ?>=? ?n_ctx: ?{_N}",
+        rf"{_N}\)?(?: (?:input |prompt |total )?tokens?)?\)?,? (?:which |that )?"
+        rf"(?:exceed(?:s|ed|ing)?|cannot exceed|goes over|is (?:larger|greater|longer|more) than|is above)[^.\d]{{0,80}}(?<!by )(?<!by about ){_N}",
+        rf"{_N}(?: tokens?)? ?(?:>=?|/|vs\.?|out of) ?(?:n_ctx: ?)?{_N}",
     )
 )
 _WINDOW = tuple(
@@ -119,8 +121,10 @@ _WINDOW = tuple(
     for p in (
         rf"range of input length should be \[\d+, ?{_N}\]",
         rf"max_model_len(?:gth)?{_OF}{_N}",
-        rf"(?:context|prompt|model|sequence|input)[ -](?:token )?(?:length|window|size|limit|capacity)s?"
+        rf"(?:context|model|sequence)[ -](?:token )?(?:length|window|size|limit|capacity)s?"
         rf"(?: limit| allowed| supported)?{_OF}{_N}",
+        # A bare "prompt length is N" is the prompt's own.
+        rf"(?:max(?:imum)?|allowed|supported|longest) (?:prompt|input)[ -](?:token )?(?:length|size|limit)s?{_OF}{_N}",
         rf"context (?:length|window|size|limit) (?:of|for) \S+ is {_N}",
         rf"{_N}[ -]?(?:tokens?)? (?:maximum context|max(?:imum)?\b|context (?:length|window|limit|size))",
         rf"tokens? (?:limit|allowed|maximum)(?: for this model)?{_OF}{_N}",
@@ -132,6 +136,7 @@ _WINDOW = tuple(
         rf"(?:supports?|accepts?|allows?|handles?)(?: only| input)?(?: of)? (?:up to|at most|a maximum of|only) {_N}",
         rf"(?:at most|up to|no more than|more than) {_N} (?:input |prompt |total |context )?tokens?",
         rf"(?:limit|maximum|max)(?: \w+)? \({_N} tokens?\)",
+        rf"\bmax(?:imum)?:? {_N} tokens?",
     )
 )
 _ASKED = tuple(
@@ -153,6 +158,9 @@ _ASKED = tuple(
 )
 # "context window exceeds limit (2013)": a code in brackets, no number of tokens.
 _CODE_IN_BRACKETS = re.compile(r"limit \(\d{3,5}\)")
+# What is said of the answer's own limit is no window.
+_ANSWER_NUMBER = re.compile(rf"{_N} (?:output|completion|generated|new) tokens?")
+_ANSWER_LIMIT = re.compile(r"(?:max(?:imum)?|limit|at most|up to)[^.;]{0,40}(?:output|completion) tokens?")
 
 
 def recognise(status: int | None, body: Any, text: str = "") -> Overflow | None:
@@ -167,7 +175,7 @@ def recognise(status: int | None, body: Any, text: str = "") -> Overflow | None:
     if not by_code and not _TOO_LONG.search(said):
         sized = status == 413 or _BYTE_CODES & set(words.codes) or _BYTES.search(said)
         return Overflow(bytes=True) if sized else None
-    if not by_code and _ANSWER.search(said) and not _CONTEXT.search(said):
+    if not by_code and _answer_alone(said):
         return None
     return _numbers(words, _CODE_IN_BRACKETS.sub("limit", said))
 
@@ -177,16 +185,27 @@ def _rate(words: Words, said: str) -> bool:
     return named or bool(_RATE.search(said))
 
 
+def _answer_alone(said: str) -> bool:
+    """Whether only the wished answer is too long. A negative wish is what is left of a window already overfull."""
+    if not _ANSWER.search(said) or "at least 1, got -" in said:
+        return False
+    return not _CONTEXT.search(said) or bool(_ANSWER_LIMIT.search(said) and _first(_ASKED, said) is None)
+
+
 def _numbers(words: Words, said: str) -> Overflow:
-    """The window and the input, each from the first pattern that states it."""
+    """The window and the input. What stands beyond what is surest, for the window; a named count is, for the input."""
     window, asked = words.numbers.get("n_ctx"), words.numbers.get("n_prompt_tokens")
-    for pattern in _BOTH:
-        if found := pattern.search(said):
-            numbers = _values(found)
-            asked, window = asked or numbers[0], window or numbers[-1]
+    if found := _SUM.search(said):
+        numbers = _values(found)
+        return Overflow(window or numbers[2], asked or numbers[0])
+    asked = asked or _first(_ASKED, said)
+    said = _ANSWER_NUMBER.sub("", said)
+    for pattern in _BEYOND:
+        if (found := pattern.search(said)) and _values(found)[1] < _values(found)[0]:
+            beyond, within = _values(found)
+            asked, window = asked or beyond, window or within
             break
     window = window or _first(_WINDOW, said)
-    asked = asked or _first(_ASKED, said)
     if window is not None and window < _LEAST_WINDOW:
         window = None
     return Overflow(window, asked)
