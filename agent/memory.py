@@ -28,16 +28,15 @@ _TAG = re.compile(r"<(/?)(instructions|memory)\b", re.IGNORECASE)
 
 def remember(places: Places, folder: Path, learnings: str) -> str | None:
     """Adds facts, one a line, to the memory of `folder`'s project. Returns why it failed, as a sentence, or None."""
-    facts = list(dict.fromkeys(fact for line in learnings.splitlines() if (fact := _fact(line))))
+    facts = {_same(fact): fact for line in learnings.splitlines() if (fact := _fact(line))}
     if not facts:
         return None
     file = places.memory(folder)
     try:
         with locked(file):
             lines = decode(file.read_bytes()).splitlines() if file.exists() else []
-            again = set(map(_same, facts))
-            kept = [line for line in lines if not line.strip() or _same(line) not in again]
-            write_whole(file, "\n".join([*kept, *facts][-MEMORY_LINES:]) + "\n")
+            kept = [line for line in lines if not line.strip() or _same(line) not in facts]
+            write_whole(file, "\n".join([*kept, *facts.values()][-MEMORY_LINES:]) + "\n")
     except OSError as error:
         return f"what was learned about the project could not be kept in {file}: {error.strerror or error}"
     return None

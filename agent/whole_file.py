@@ -21,10 +21,10 @@ PATIENCE = 5.0
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Holds the lock beside `path`. Raises `OSError` (also `TimeoutError` after `PATIENCE` seconds)."""
+def locked(path: Path, patience: float = PATIENCE) -> Iterator[None]:
+    """Holds the lock beside `path`. Raises `OSError`, `TimeoutError` after `patience` seconds among them."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=PATIENCE, mode=0o600, thread_local=False)
+    lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=patience, mode=0o600, thread_local=False)
     try:
         lock.acquire()
     except Timeout as error:

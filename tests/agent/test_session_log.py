@@ -103,6 +103,13 @@ async def test_disk_then_memory_then_listeners(tmp_path: Path) -> None:
     assert seen == [(2, True, True), (3, True, True)]
 
 
+async def test_a_new_log_is_on_the_disk_with_its_names_before_anybody_has_it(tmp_path: Path) -> None:
+    disk = Recording()
+    log = SessionLog.create(tmp_path / "s", started(), clock(), disk)
+    await log.aclose()
+    assert disk.done == ["fsync", "fsync", "write 1", "fsync"]
+
+
 async def test_several_records_are_one_write_and_one_fsync_off_the_loop(tmp_path: Path) -> None:
     disk = Recording()
     log = SessionLog.create(tmp_path / "s", started(), clock(), disk)
