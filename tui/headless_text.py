@@ -22,6 +22,9 @@ from tui.plain import dollars, one_line, percent, safe, seconds
 # A title wider than this pushes the numbers off an 80-column terminal, cells.
 TITLE = 48
 
+# The last second that a date can be written for, in any time zone: two days before the end of the year 9999.
+LAST_SECOND = 253_402_128_000
+
 
 def width(text: str) -> int:
     """Cells a terminal takes for `text`: two for wide characters, none for marks that sit on the one before."""
@@ -64,7 +67,7 @@ def _padded(cell: str, wide: int, right: bool) -> str:
 
 def when(at: float) -> str:
     """Seconds since the epoch as local date and time; empty for none."""
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M") if at > 0 else ""
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M") if 0 < at < LAST_SECOND else ""
 
 
 def count(number: int | None) -> str:
