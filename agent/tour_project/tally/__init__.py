@@ -1,0 +1,3 @@
+"""tally: balances from a plain-text ledger."""
+
+__version__ = "0.3"
