@@ -31,9 +31,20 @@ def brought_in(module: str) -> set[str]:
     return set(json.loads(result.stdout))
 
 
-@pytest.mark.parametrize("module", ["agent.worker", "tui.cli"])
-def test_importing_it_loads_neither_textual_nor_litellm(module: str) -> None:
-    heavy = {"textual", "rich", "prompt_toolkit", "litellm", "openai", "pydantic", "xllamacpp"}
+SCREENS = {"textual", "rich", "prompt_toolkit"}
+RUNTIMES = {"litellm", "openai", "pydantic", "xllamacpp"}
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("agent.worker", SCREENS | RUNTIMES),
+        ("tui.cli", SCREENS | RUNTIMES),
+        ("tui.headless", SCREENS | RUNTIMES),
+        ("tui.app", {"prompt_toolkit"} | RUNTIMES),
+    ],
+)
+def test_importing_it_loads_none_of_the_packages_it_has_no_use_for(module: str, heavy: set[str]) -> None:
     assert brought_in(module) & heavy == set()
 
 
