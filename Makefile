@@ -18,12 +18,14 @@ run: env
 
 test: check
 
+# Every step runs, so that one look shows all that is wrong; the tests come last, because they take the longest.
 check: env-dev
-	@echo "== ruff check" && $(BIN)/ruff check .
-	@echo "== ruff format" && $(BIN)/ruff format --check .
-	@echo "== mypy" && $(BIN)/mypy
-	@echo "== import contracts" && $(BIN)/lint-imports
-	@echo "== pytest" && $(BIN)/python -m pytest $(ARGS)
+	@failed=; \
+	for step in "ruff check ." "ruff format --check ." mypy lint-imports "pytest $(ARGS)"; do \
+		echo "== $$step"; \
+		$(BIN)/$$step || failed="$$failed[$$step] "; \
+	done; \
+	if [ -n "$$failed" ]; then echo "make check: failed: $$failed" >&2; exit 1; fi
 
 bench: env-dev
 	@$(BIN)/python bench/figures.py $(ARGS)
