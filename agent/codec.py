@@ -117,10 +117,14 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+# One for all lines: `json.loads` makes a new one whenever it is given a `parse_constant`.
+_JSON = json.JSONDecoder(parse_constant=_no_constant)
+
+
 def decode(line: bytes, number: int) -> Record | Unreadable:
     """The record at line `number` (from 1), or why there is none."""
     try:
-        value = json.loads(line.decode(), parse_constant=_no_constant)
+        value = _JSON.decode(line.decode())
     except (ValueError, RecursionError):
         return Unreadable(number, "not a whole line of JSON")
     if not isinstance(value, dict):
