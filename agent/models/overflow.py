@@ -112,7 +112,8 @@ _BEYOND = tuple(
     re.compile(p)
     for p in (
         rf"{_N}\)?(?: (?:input |prompt |total )?tokens?)?\)?,? (?:which |that )?"
-        rf"(?:exceed(?:s|ed|ing)?|cannot exceed|goes over|is (?:larger|greater|longer|more) than|is above)[^.\d]{{0,80}}(?<!by )(?<!by about ){_N}",
+        rf"(?:exceed(?:s|ed|ing)?|cannot exceed|goes over|is (?:larger|greater|longer|more) than|is above)"
+        rf"[^.\d]{{0,80}}(?<!by )(?<!by about ){_N}",
         rf"{_N}(?: tokens?)? ?(?:>=?|/|vs\.?|out of) ?(?:n_ctx: ?)?{_N}",
     )
 )
