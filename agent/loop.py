@@ -13,27 +13,26 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import compactor
+from agent import compactor, wishes
+from agent.admission import admit, prompt_tokens
+from agent.ending import End
 from agent.mentions import expand
-from agent.metering import request_marks
 from agent.model import (
     CallGrowing,
     ContextOverflow,
     ModelError,
     Part,
     Reply,
-    Request,
     RequestTooLarge,
     Restarted,
     Retrying,
     Text,
     Thinking,
 )
-from agent.request import messages_of, tools_of
+from agent.outgoing import next_request
 from agent.session import Session
 from agent.toolbox import close_calls, not_run, run_calls
-from agent.wire import Restreamed, Returned, StopReason, Streaming
-from compaction.budget import answer_room
+from agent.wire import Restreamed, Returned, Streaming
 from compaction.gates import (
     Compact,
     Decision,
@@ -57,24 +56,11 @@ from compaction.records import (
     WindowLearned,
     tag,
 )
-from compaction.tokens import estimate
-
-# A user message above this share (percent) of the session's first trigger is admitted short: whole, it would leave no
-# room for the work it asks for, and every gate after it would have to cut it differently.
-ADMIT_SHARE = 80
+from compaction.tokens import dropped_silently, estimate
 
 OUT_OF_STEPS = "[no steps are left in this turn: answer now in text, with what is known, and call no tools]"
 
 CUT_AT_OUTPUT = "the answer was cut at its output limit, not for lack of context; say 'go on' to continue"
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How a turn ended; `error` is a sentence, `code` the exit status headless gives."""
-
-    stop: StopReason = "done"
-    error: str | None = None
-    code: int = 0
 
 
 class _Refused(Exception):
@@ -85,8 +71,8 @@ class _Refused(Exception):
 
 async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
     """One user turn, from the prompt to the last answer."""
-    said = admit(session, expand(text, session.workspace.folder, session), images)
-    refusal = check_prompt(session.view, session.ruler, session.budget, shown_tokens(session, said))
+    said = admit(session, expand(text, session.workspace.folder, session.warn), images)
+    refusal = check_prompt(session.view, session.ruler, session.budget, prompt_tokens(session, said))
     if refusal is not None:
         session.emit(Returned(text, refusal.text, 3))
         session.tell_gate(refusal.gate, refusal.outcome, tag(refusal.gate, refusal.outcome), refusal.size, refusal.size, refusal.text)  # fmt: skip
@@ -105,21 +91,6 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
     except ModelError as error:
         await session.append(Noted(str(error), "error"))
         return End("failed", str(error), 1)
-
-
-def admit(session: Session, text: str, images: tuple[str, ...] = ()) -> UserSaid:
-    """The message as it will be logged: whole, with the number of characters views show when it is too large."""
-    started = session.view.started
-    most = (started.trigger if started else session.budget.trigger) * ADMIT_SHARE // 100
-    tokens = session.ruler.count(text)
-    if tokens <= most or not most:
-        return UserSaid(text, images=images)
-    return UserSaid(text, images=images, admitted=max(1, len(text) * most // tokens))
-
-
-def shown_tokens(session: Session, said: UserSaid) -> int:
-    """What the prompt must have room for, uncalibrated tokens: all of it, for a window smaller than that is refused."""
-    return session.ruler.count(said.text) + 1_600 * len(said.images)
 
 
 async def _steps(session: Session) -> End:
@@ -152,15 +123,15 @@ async def _drain(session: Session) -> None:
     """Takes in what the user steered with, and the commands that waited for the end of the step."""
     texts, session.steered[:] = list(session.steered), []
     for text in texts:
-        await session.append(UserSaid(expand(text, session.workspace.folder, session), "steered"))
-    await session.run_waiting()
+        await session.append(UserSaid(expand(text, session.workspace.folder, session.warn), "steered"))
+    await wishes.run_waiting(session)
 
 
 async def _answered(session: Session, place: Place) -> Reply | None:
     """Passes the gates, asks, logs the reply. None: the request was refused for length, and the refusal logged."""
     answer = await pass_gates(session, place)
     seen, estimated, size = session.view.last, estimate(session.view, session.ruler), session.size()
-    request = _request(session, answer.max_tokens)
+    request = next_request(session, answer.max_tokens)
     partial = _Partial()
     try:
         async for part in session.kit.model.stream(session.target.endpoint, request):
@@ -176,7 +147,7 @@ async def _answered(session: Session, place: Place) -> Reply | None:
         raise
     reply = partial.reply
     assert reply is not None, "a stream ends in a Reply or an error"
-    if session.truncated_silently(reply, size):
+    if reply.usage is not None and dropped_silently(session.view, reply.usage, size):
         await _silent(session, reply, size.total, estimated)
         return None
     cost = session.price_of(session.view.model, reply.usage)
@@ -212,21 +183,6 @@ class _Partial:
                 session.emit(Restreamed())
             case Reply():
                 self.reply = part
-
-
-def _request(session: Session, max_tokens: int | None) -> Request:
-    size = session.size()
-    window = session.target.window
-    if max_tokens is None:
-        max_tokens = answer_room(window, size.total, size.estimated)
-    marks = request_marks(session.view)
-    return Request(
-        messages_of(session.view, alternate=session.alternates(), marks=marks),
-        tools_of(session.view, mark=True),
-        max_tokens,
-        effort=session.effort(),
-        deadline=session.kit.settings.deadline,
-    )
 
 
 def _unique(session: Session, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
@@ -301,4 +257,4 @@ async def _carry_out(session: Session, decision: Decision) -> None:
             raise _Refused(decision)
 
 
-__all__ = ["End", "admit", "pass_gates", "turn"]
+__all__ = ["pass_gates", "turn"]

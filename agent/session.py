@@ -12,20 +12,26 @@ Invariants
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from agent import metering
+from agent.answers import Answers
 from agent.endpoints import Endpoints
 from agent.instructions import remember
 from agent.model import Endpoint, Model
 from agent.models.catalogue import Catalogue
-from agent.permissions import Rules
-from agent.places import Places
+from agent.models.probe import Probed
+from agent.models.weights import is_embedded, weights
+from agent.permission_rules import Rules, granted
+from agent.permission_rules import remember as remember_rules
+from agent.places import Places, slug
 from agent.session_log import SessionLog
-from agent.settings import Settings
+from agent.settings import Settings, SettingsError
+from agent.settings_file import save_budget
 from agent.tools import Workspace
-from agent.wire import Event, Gated, Meter, Metered, Mode, Told
+from agent.wire import Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
 from compaction import gates
 from compaction.budget import Budget, Window, budget_for
 from compaction.cache import Prices, request_cost
@@ -36,7 +42,6 @@ from compaction.records import (
     Outcome,
     Pruned,
     Record,
-    Reverted,
     SettingsChanged,
     Usage,
     WindowLearned,
@@ -50,11 +55,26 @@ from compaction.view import View
 MOST_LEARNINGS = 4_000
 
 
+def rules_file(places: Places, folder: Path) -> Path:
+    """Where a project's remembered permissions are kept: never inside the repository they are about."""
+    return places.data / "permissions" / f"{slug(folder)}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model to ask, with what is known of it."""
+
+    endpoint: Endpoint
+    window: Window
+    prices: Prices | None
+
+
 @dataclass(frozen=True)
 class Kit:
     """What a session is given: made once by whoever wires the program.
 
-    `clock` gives seconds since the epoch. `interactive`: somebody can answer an `Asking`.
+    `clock` gives seconds since the epoch. `interactive`: somebody can answer an `Asking`. `environ` is what commands
+    inherit from.
     """
 
     settings: Settings
@@ -66,17 +86,24 @@ class Kit:
     summary_prompts: Prompts
     emit: Callable[[Event], None]
     clock: Callable[[], float]
+    environ: Mapping[str, str]
     interactive: bool = True
     versions: str = ""
 
+    async def target(self, model: str) -> Target:
+        """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""
+        endpoint = self.endpoints.resolve(model)
+        if is_embedded(model):
+            found = weights(model, self.settings.claim_for(model).window)
+            self.catalogue.note_probe(endpoint, Probed(found.window, found.max_output))
+        else:
+            await self.catalogue.probe(endpoint)
+        return self.known(model)
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A model to ask, with what is known of it."""
-
-    endpoint: Endpoint
-    window: Window
-    prices: Prices | None
+    def known(self, model: str) -> Target:
+        """A model by name with what is known of it; asks nobody."""
+        endpoint, claim = self.endpoints.resolve(model), self.settings.claim_for(model)
+        return Target(endpoint, self.catalogue.window(endpoint, claim), self.catalogue.prices(endpoint, claim))
 
 
 @dataclass
@@ -91,13 +118,13 @@ class Session:
     rules: Rules
     target: Target = field(init=False)
     budget: Budget = field(init=False)
-    asking: dict[int, asyncio.Future[tuple[str, str]]] = field(default_factory=dict)
+    answers: Answers = field(init=False)
     steered: list[str] = field(default_factory=list)
-    reviewing: asyncio.Future[str | None] | None = None
-    _asked: int = 0
-    _probed: dict[str, int | None] = field(default_factory=dict)
+    waiting: list[Command] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.answers = Answers(self.kit.emit)
         self.refresh()
 
     # ── facts and choices ──
@@ -125,6 +152,8 @@ class Session:
 
     def rule(self) -> str | None:
         """The budget rule chosen in this session for the model in force; None leaves it to the settings."""
+        if self.kit.settings.origin["context.budget"].startswith(("flag ", "variable ")):
+            return None
         model = self.view.started.model if self.view.started else ""
         rules: dict[str, str | None] = {}
         for record in self.view.records:
@@ -136,12 +165,11 @@ class Session:
 
     def target_for(self, name: str) -> Target:
         """A model by name, with its window (the log's own ceilings included) and prices."""
-        endpoint = self.kit.endpoints.resolve(name)
-        window = self.kit.catalogue.window(endpoint, self.kit.settings.claim_for(name))
-        ceiling = self._ceiling(endpoint)
-        if ceiling is not None and (window.effective is None or ceiling < window.effective):
-            window = replace(window, ceiling=ceiling)
-        return Target(endpoint, window, self.kit.catalogue.prices(endpoint, self.kit.settings.claim_for(name)))
+        target = self.kit.known(name)
+        ceiling = self._ceiling(target.endpoint)
+        if ceiling is not None and (target.window.tokens is None or ceiling < target.window.tokens):
+            return replace(target, window=replace(target.window, ceiling=ceiling))
+        return target
 
     def _ceiling(self, endpoint: Endpoint) -> int | None:
         """The least size refused without a number, since a number was last learned; tokens."""
@@ -181,7 +209,7 @@ class Session:
 
     def meter(self) -> Meter:
         """The numbers of the screen."""
-        return metering.meter(self.view, self.ruler, self.budget, self.target.prices, self.warm_s(), self.kit.clock())
+        return metering.meter(self)
 
     def warm_s(self) -> float:
         """How long the provider keeps a prompt cache, seconds."""
@@ -255,6 +283,32 @@ class Session:
             was = "unknown" if claimed.tokens is None else f"{claimed.tokens:,} ({claimed.source})"
             self.tell(f"{endpoint.name} says its window is {window:,} tokens; it was {was}. Kept for later sessions.")
 
-    def reverted(self, target: int, before: int, after: int) -> Reverted:
-        """The body that takes a rewrite back."""
-        return Reverted(target, before, after)
+    def tool_output(self, call: str, text: str) -> None:
+        """What a running command printed since the last word of it."""
+        self.emit(ToolRunning(call, "", "", text))
+
+    def allow(self, tool: str, prefix: str, *, project: bool) -> None:
+        """The user said yes for more than once: for the session, or for the project from now on."""
+        rules = granted(tool, prefix)
+        self.rules = self.rules.with_session(*rules)
+        if project:
+            try:
+                remember_rules(rules_file(self.kit.places, self.workspace.folder), self.workspace.folder, *rules)
+            except OSError as error:
+                self.warn(f"allowed for this session only: it could not be written down ({error.strerror or error})")
+
+    def save_budget(self, rule: str) -> str | None:
+        """Keeps a budget rule for this model in the settings; a sentence when that failed."""
+        try:
+            save_budget(self.kit.places, self.view.model, rule)
+        except SettingsError as error:
+            return str(error)
+        return None
+
+    def warn(self, text: str) -> None:
+        """A sentence about something that went wrong and was survived."""
+        self.tell(text, "warning")
+
+    async def aclose(self) -> None:
+        """Gives the log back; what runs has ended before."""
+        await self.log.aclose()

@@ -14,9 +14,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from agent.permissions import Allow, Ask, Deny, Verdict, judge
+from agent.permissions import Allow, Ask, Deny, judge
 from agent.sanitise import clean
 from agent.session import Session
+from agent.session_log import open_calls
 from agent.spill import Admitted, Arrivals
 from agent.tools import TOOLS, Need, Refused, Result, Tool, parse
 from agent.wire import Asking, ToolRunning
@@ -88,7 +89,7 @@ async def _one(session: Session, arrivals: Arrivals, call: ToolCall) -> None:
 
 async def _permitted(session: Session, call: ToolCall, tool: Tool, title: str, need: Need) -> str | None:
     """None when the call may run; else what the model reads."""
-    verdict: Verdict = judge(need, tool.name, session.mode, session.rules, session.workspace)
+    verdict = judge(need, tool.name, session.mode, session.rules, session.workspace)
     match verdict:
         case Allow():
             return None
@@ -98,11 +99,11 @@ async def _permitted(session: Session, call: ToolCall, tool: Tool, title: str, n
             if not session.kit.interactive:
                 return f"{REFUSED_ALONE} ({why})"
             asking = Asking(0, call.id, tool.name, title, why, need.command, need.diff, prefix)
-            choice, reason = await session.ask(asking)
+            choice, reason = await session.answers.ask(asking)
             if choice == "refuse":
                 return f"refused by the user{': ' + reason if reason else ''}"
             if choice in ("session", "project"):
-                session.allow(tool.name, need, prefix, project=choice == "project")
+                session.allow(tool.name, prefix, project=choice == "project")
             return None
 
 
@@ -126,7 +127,7 @@ async def not_run(session: Session, calls: Sequence[ToolCall]) -> None:
 
 async def close_calls(session: Session) -> None:
     """Appends a failed result for every call still open, though the task was cancelled."""
-    calls = session.open_calls()
+    calls = open_calls(session.view)
     if calls:
         size = len(NO_RESULT)
         await session.append_through(

@@ -182,6 +182,7 @@ class CacheState:
     """The prompt cache as last seen: tokens predicted and reported for the last request, seconds it stays warm.
 
     `read_of` is all the input of that request, tokens (0 is unknown): what the share read from cache is taken of.
+    `next_cached` is what the next request may read from it, tokens; `broken` names the cause of the newest break.
     """
 
     predicted: int = 0
@@ -189,6 +190,7 @@ class CacheState:
     warm_s: float | None = None
     broken: str | None = None
     read_of: int = 0
+    next_cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ import asyncio
 from dataclasses import replace
 
 from agent import compactor, metering
+from agent.admission import admit
+from agent.ending import End
 from agent.instructions import build
-from agent.loop import End, admit
+from agent.model import UnknownModel
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.toolbox import BY_NAME
@@ -75,7 +77,7 @@ def replay(session: Session, *, resumed: bool) -> None:
     session.emit(
         Opened(
             session.id, str(session.log.path), str(session.workspace.folder), view.model, session.mode, resumed,
-            (*settings.notices, *map(str, session.log.damage)),
+            (*settings.notices, *map(str, session.log.damage), *session.notices),
         )
     )  # fmt: skip
     for record in session.log.records:
@@ -108,10 +110,14 @@ async def carry_out(session: Session, command: Command) -> End:
     """One wish; its end is told as `Finished`."""
     finished = await _wish(session, command)
     session.emit(finished)
-    if finished.code == 0 or finished.code == 4:
-        return End("done", None if finished.committed else finished.text, finished.code)
-    stop = "refused" if finished.code == 3 else "interrupted" if finished.code == 130 else "failed"
-    return End("refused" if stop == "refused" else "interrupted" if stop == "interrupted" else "failed", finished.text, finished.code)
+    return End.of(finished.code, None if finished.code == 0 else finished.text)
+
+
+async def run_waiting(session: Session) -> None:
+    """Carries out what waited for the end of the step."""
+    waiting, session.waiting[:] = list(session.waiting), []
+    for command in waiting:
+        await carry_out(session, command)
 
 
 async def _wish(session: Session, command: Command) -> Finished:
@@ -165,11 +171,18 @@ async def _compact(session: Session, command: Compact) -> Finished:
         return Finished("compact", False, 4, name, text, size, size)
     decision = gates.Compact(Gate.ASKED, cut, size)
     try:
-        review = session.review if command.review else None
+        review = _review(session) if command.review else None
         record = await compactor.compact(session, decision, command.focus, review)
     except asyncio.CancelledError:
         return Finished("compact", False, 130, _last_tag(session), "stopped; nothing was changed", size, size)
     return _finished(session, record)
+
+
+def _review(session: Session) -> compactor.Review:
+    async def review(body: Compacted) -> str | None:
+        return await session.answers.review(Reviewing(body.summary, body.fact_sheet, body.before, body.after))
+
+    return review
 
 
 def _last_tag(session: Session) -> str | None:
@@ -262,14 +275,16 @@ async def _budget(session: Session, rule: str) -> Finished:
 
 async def _model(session: Session, name: str) -> Finished:
     name = session.kit.endpoints.name_of(name)
-    target = session.target_for(name)
+    try:
+        target = await session.kit.target(name)
+    except UnknownModel as error:
+        return Finished("model", False, 2, None, str(error))
     await session.append(SettingsChanged(model=name, endpoint=target.endpoint.label))
-    await session.probe()
     session.refresh()
     session.metered()
-    window = target.window.tokens
-    text = f"model {name}, window {'unknown' if window is None else f'{window:,}'} ({target.window.source})"
-    return Finished("model", True, 0, None, f"{text}; its cache is cold")
+    window = session.target.window
+    size = "unknown" if window.tokens is None else f"{window.tokens:,} tokens"
+    return Finished("model", True, 0, None, f"model {name}, window {size} ({window.source}); its cache is cold")
 
 
 async def _rewind(session: Session, before: int) -> Finished:

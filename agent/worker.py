@@ -16,11 +16,13 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 from agent import loop, wishes
+from agent.ending import End
 from agent.session import Session
+from agent.session_log import LogFailed
 from agent.wire import (
     Answer,
     Busy,
@@ -80,7 +82,7 @@ class Worker:
         self._early: list[Command] = []
         self._lock = threading.Lock()
         self._session: Session | None = None
-        self._current: asyncio.Task[None] | None = None
+        self._current: asyncio.Task[End] | None = None
         self._running = False
         self._quitting = False
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
@@ -138,10 +140,10 @@ class Worker:
                     self._current.cancel()
             case Answer(id=asked, choice=choice, reason=reason):
                 if session is not None:
-                    session.answer(asked, choice, reason)
+                    session.answers.answer(asked, choice, reason)
             case Reviewed(summary=summary):
                 if session is not None:
-                    session.reviewed(summary)
+                    session.answers.reviewed(summary)
             case Unqueue():
                 self._unqueue()
             case Quit():
@@ -181,9 +183,9 @@ class Worker:
         match command:
             case Submit(text=text, images=images):
                 self._tell_queue()
-                await self._guarded("turn", self._turn(session, text, images))
+                await self._guarded("turn", loop.turn(session, text, images))
             case Steer(text=text):
-                await self._guarded("turn", self._turn(session, text, ()))
+                await self._guarded("turn", loop.turn(session, text))
             case Shell():
                 await self._guarded("shell", wishes.shell(session, command))
             case Compact() | Prune() | Undo() | Pin() | Rewind() | Reload() | SetBudget() | SetModel() | Rename():
@@ -193,16 +195,13 @@ class Worker:
             case _:
                 raise AssertionError(f"{type(command).__name__} is taken at once")
 
-    async def _turn(self, session: Session, text: str, images: tuple[str, ...]) -> loop.End:
-        return await loop.turn(session, text, images)
-
-    async def _guarded(self, what: str, work: Awaitable[loop.End]) -> None:
+    async def _guarded(self, what: str, work: Coroutine[Any, Any, End]) -> None:
         """Runs one piece of work as the task that `Interrupt` cancels; `Busy` before, `Idle` after."""
         self._emit(Busy(what))
         self._running = True
-        end = loop.End("interrupted", None, 130)
+        end = End("interrupted", None, 130)
         task = asyncio.ensure_future(self._settled(work))
-        self._current = task  # type: ignore[assignment]
+        self._current = task
         try:
             await asyncio.wait({task})
             if not task.cancelled():
@@ -214,25 +213,25 @@ class Worker:
         path = str(session.log.path) if session else ""
         self._emit(Idle(session.id if session else "", path, end.stop, end.error, end.code))
 
-    async def _settled(self, work: Awaitable[loop.End]) -> loop.End:
+    async def _settled(self, work: Coroutine[Any, Any, End]) -> End:
         try:
             end = await work
         except asyncio.CancelledError:
-            return loop.End("interrupted", None, 130)
+            return End("interrupted", None, 130)
         except wishes.Unopened as error:
-            return loop.End("failed", str(error), error.code)
-        except wishes.LogFailed as error:
+            return End("failed", str(error), error.code)
+        except LogFailed as error:
             return wishes.log_failed(self._session, error)
         if self._session is not None:
-            await self._session.run_waiting()
+            await wishes.run_waiting(self._session)
         return end
 
-    async def _open(self, path: str | None) -> loop.End:
+    async def _open(self, path: str | None) -> End:
         session = await self._opener.open(path, self._emit)
         await self._close()
         self._session = session
         wishes.replay(session, resumed=path is not None)
-        return loop.End()
+        return End()
 
     async def _close(self) -> None:
         if self._session is not None:

@@ -204,7 +204,7 @@ def _may(view: View, ruler: Ruler, budget: Budget, place: Place, size: int) -> D
     if wait.undone and size < wait.until:
         return Proceed()
     since = attempts_since(view, last_conversation(view))
-    spilled = _spill(view, ruler, budget, size, budget.trigger)
+    spilled = _spill(view, ruler, budget, size, budget.landing)
     if spilled and not _did(since, "spilled"):
         return Spill(Gate.PROACTIVE, spilled)
     if not _did(since, "pruned"):
@@ -231,7 +231,7 @@ def _must(
 ) -> Decision:
     """The gates the turn depends on: rung after rung until the size is below `under`, then an honest refusal."""
     since = attempts_since(view, after)
-    spilled = _spill(view, ruler, budget, size, min(under, budget.trigger))
+    spilled = _spill(view, ruler, budget, size, min(under, budget.landing))
     if spilled and not _did(since, "spilled"):
         return Spill(gate, spilled)
     if not _did(since, "pruned"):

@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from compaction.records import AssistantSaid, Compacted, Pruned, Record, Reloaded, Reverted, WindowLearned
+from compaction.records import (
+    AssistantSaid,
+    Compacted,
+    Pruned,
+    Record,
+    Reloaded,
+    Reverted,
+    Usage,
+    WindowLearned,
+)
 from compaction.view import Item, Kind, View
 
 # What a message costs beside its text: role and separators, 3 to 5 tokens in the chat formats in use.
@@ -182,6 +191,23 @@ def measure(view: View, ruler: Ruler) -> Size:
     assert isinstance(record.body, AssistantSaid) and record.body.usage is not None
     fresh = [i for i in view.items[sent:] if i.record != record.id or i.role == "tool"]
     return Size(record.body.usage.context, round(ruler.items(fresh) * factor))
+
+
+def dropped_silently(view: View, usage: Usage, size: Size) -> bool:
+    """Whether the server read less than it did last time though that was the beginning of this request.
+
+    `view` and `size` are of the request. Providers that drop earlier thinking on a new turn read up to a quarter less
+    in good faith, so with thinking in the view the fall must be larger than that.
+    """
+    if not size.known:
+        return False
+    found = _measured(view)
+    if found is None or not isinstance(found[0].body, AssistantSaid) or found[0].body.usage is None:
+        return False
+    before = found[0].body.usage.input
+    if any(item.thinking is not None for item in view.items):
+        before = before * 3 // 4
+    return 0 < usage.input < before
 
 
 def calibrated(view: View, ruler: Ruler) -> int:

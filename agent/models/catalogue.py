@@ -23,7 +23,8 @@ from agent.models.learned import Learned, Stood
 from agent.models.probe import Probed, probe
 from agent.models.providers import provider_of
 from compaction.budget import Window
-from compaction.records import Usage, WindowSource
+from compaction.cache import Prices
+from compaction.records import WindowSource
 
 EXTRACT = Path(__file__).with_name("catalogue.json")
 
@@ -34,24 +35,6 @@ REASONS, OUTPUT_APART = 1, 2
 _LIST_NAMES = {"bedrock": ("bedrock/", "", "bedrock_converse/"), "azure": ("azure/",), "vertex_ai": ("vertex_ai/", "")}
 
 MILLION = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Dollars per million tokens. `cached` and `cache_write` fall back to `input` where nobody states them."""
-
-    input: float
-    output: float
-    cached: float
-    cache_write: float
-
-    def cost(self, usage: Usage) -> float:
-        """What a request with these counts costs, dollars. Reasoning is paid like output."""
-        written = usage.output + usage.reasoning
-        return (
-            usage.uncached * self.input + usage.cache_read * self.cached + usage.cache_write * self.cache_write
-            + written * self.output
-        ) / MILLION  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +67,8 @@ def prices_of(input: float | None, output: float | None, cached: float | None = 
     if input is None or output is None:
         return None
     return Prices(
-        float(input), float(output), float(input if cached is None else cached),
-        float(input if cache_write is None else cache_write),
+        float(input), float(output), None if cached is None else float(cached),
+        None if cache_write is None else float(cache_write),
     )  # fmt: skip
 
 

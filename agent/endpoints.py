@@ -1,0 +1,61 @@
+"""From the name a user gives to the place a request goes: endpoint, key, and what the settings claim of the model.
+
+Not a client (that is `models.remote`) and not a window (that is `models.catalogue`). Keys come from the environment of
+today and are never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent.model import Endpoint
+from agent.models.embedded import embedded_endpoint, summary_grammar
+from agent.models.providers import key_variable
+from agent.models.weights import EMBEDDED_NAME, PREFIX, SUFFIX, is_embedded
+from agent.settings import Settings
+from compaction.judge import HEADINGS
+
+# Servers of one's own rarely ask for a key, but the client library insists on a text.
+NO_KEY = "none"
+
+# Providers whose server stands on this machine and asks for no key.
+LOCAL = ("ollama", "ollama_chat", "lm_studio", "llamafile", "vllm", "hosted_vllm")
+
+
+class Endpoints:
+    """Resolves names under the settings and the environment given."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self.settings = settings
+        self._environ = environ
+
+    def default(self) -> str:
+        """The model to start with: the settings' own, else the embedded one, which needs no key."""
+        return self.name_of(self.settings.model) if self.settings.model else EMBEDDED_NAME
+
+    def name_of(self, given: str) -> str:
+        """The name as it is stored: a path to a GGUF file becomes absolute, a bare name on one's own server `openai/…`."""
+        given = given.strip()
+        if given in ("embedded", "smollm2"):
+            return EMBEDDED_NAME
+        if given.lower().endswith(SUFFIX):
+            return f"{PREFIX}{Path(given.removeprefix(PREFIX)).expanduser().resolve()}"
+        if "/" not in given and self.settings.entry_for(given).api_base:
+            return f"openai/{given}"
+        return given
+
+    def resolve(self, name: str) -> Endpoint:
+        """Where `name` is asked. An embedded model's address is known only once it runs."""
+        if is_embedded(name):
+            return embedded_endpoint(name)
+        entry = self.settings.entry_for(name)
+        variable = entry.api_key_env or key_variable(name)
+        key = self._environ.get(variable) if variable else None
+        if key is None and entry.api_key_env is None and (entry.api_base or name.partition("/")[0] in LOCAL):
+            key, variable = NO_KEY, None
+        return Endpoint(name, name, entry.api_base, key, None if key else variable)
+
+    def summary_grammar(self, endpoint: Endpoint) -> str | None:
+        """The grammar that holds the toy-sized model to the summary's headings; None for every other model."""
+        return summary_grammar(HEADINGS) if endpoint.name == EMBEDDED_NAME else None

@@ -1,0 +1,66 @@
+"""`@path` in a message: the file's text joins the message, so that the model need not read it first.
+
+Not completion (that is the screen's) and no permission: the user named the file. What cannot be read stays as typed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from agent.sanitise import clean, decode
+
+# A path behind an @ at the start of a word; quotes allow spaces.
+MENTION = re.compile(r'(?<![\w@.])@(?:"([^"\n]+)"|([^\s"\'`<>|;,()\[\]{}]+))')
+
+# The most of one file that joins a message, characters: about 12k tokens. The model reads on with `read`.
+MOST = 50_000
+
+# The most names of a folder that join, lines.
+MOST_NAMES = 200
+
+
+def mentioned(text: str, folder: Path) -> tuple[tuple[str, Path], ...]:
+    """The mentions that name an existing file or folder, each once, in order."""
+    found: dict[str, Path] = {}
+    for match in MENTION.finditer(text):
+        name = (match[1] or match[2]).rstrip(".:!?") if not match[1] else match[1]
+        path = (folder / Path(name).expanduser()).resolve()
+        try:
+            if name and (path.is_file() or path.is_dir()):
+                found.setdefault(name, path)
+        except OSError:
+            continue
+    return tuple(found.items())
+
+
+def expand(text: str, folder: Path, warn: Callable[[str], None]) -> str:
+    """The message with the mentioned files behind it. `warn` gets a sentence for each that could not be read."""
+    blocks: list[str] = []
+    for name, path in mentioned(text, folder):
+        try:
+            body = _listing(path) if path.is_dir() else _file(path)
+        except OSError as error:
+            warn(f"@{name} could not be read: {error.strerror or error}")
+            continue
+        blocks.append(f'<file path="{name}">\n{body}\n</file>')
+    return "\n\n".join((text, *blocks))
+
+
+def _file(path: Path) -> str:
+    with path.open("rb") as file:
+        # Four bytes are the longest character in UTF-8.
+        data = file.read(MOST * 4 + 1)
+    if b"\0" in data[:8_000]:
+        return f"[a binary file of {path.stat().st_size:,} bytes]"
+    text = clean(decode(data))
+    if len(text) <= MOST:
+        return text
+    return f"{text[:MOST]}\n[… the file goes on; read it with read and an offset …]"
+
+
+def _listing(path: Path) -> str:
+    names = sorted(f"{p.name}/" if p.is_dir() else p.name for p in path.iterdir())
+    more = f"\n[… {len(names) - MOST_NAMES} more …]" if len(names) > MOST_NAMES else ""
+    return "\n".join(clean(n) for n in names[:MOST_NAMES]) + more

@@ -1,0 +1,208 @@
+"""The numbers of the screen and of the JSON: meter, table, plans; all from the log and one `measure`.
+
+No drawing and no decision. Everything here is finished when it is sent: a front end only shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from agent.wire import CacheState, Inspected, Meter, Plan, Price, Row
+from compaction import cache
+from compaction.budget import Budget
+from compaction.cut import choose_cut
+from compaction.gates import largest_fixed
+from compaction.prune import PrunePlan
+from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
+from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, scaled
+from compaction.view import Kind, View, step
+
+if TYPE_CHECKING:
+    from agent.session import Session
+
+# What a summary usually comes to when nothing is known of it yet: a third of what is allowed.
+SUMMARY_SHARE = 3
+
+# What an answer costs in the next turn's price, tokens: the middle of what coding agents' replies come to.
+NEXT_OUTPUT = 500
+
+
+def meter(session: Session) -> Meter:
+    """The meter as it stands."""
+    view, ruler, budget = session.view, session.ruler, session.budget
+    size = measure(view, ruler)
+    parts = scaled(estimate_parts(view, ruler), size.total)
+    state = cache_state(session)
+    return Meter(
+        used=size.total,
+        known=size.known,
+        estimated=size.estimated,
+        exact=size.exact,
+        budget=budget.budget,
+        budget_rule=budget.policy.rule,
+        trigger=budget.trigger,
+        landing=budget.landing,
+        window=budget.window.tokens,
+        window_source=str(budget.window.source),
+        limit=budget.limit,
+        parts=tuple(parts.items()),
+        cache=state,
+        cost=spent(view),
+        next_cost=next_price(session, size.total, state.next_cached),
+        automatic=automatic(budget),
+        model=view.model,
+        ceiling=budget.window.ceiling,
+    )
+
+
+def automatic(budget: Budget) -> str:
+    """Whether automatic rewrites happen, in words the meter shows."""
+    if not budget.policy.automatic:
+        return "automatic off"
+    return "on" if budget.automatic else "automatic off: reserve exceeds budget"
+
+
+def spent(view: View) -> float | None:
+    """What the session has cost, dollars; None when no request had a price."""
+    costs = [r.body.cost for r in view.records if isinstance(r.body, (AssistantSaid, Compacted))]
+    known = [c for c in costs if c is not None]
+    return round(sum(known), 6) if known else None
+
+
+def next_price(session: Session, size: int, cached: int) -> float | None:
+    """The next request's price, dollars, when `cached` of its `size` tokens are read from the cache."""
+    prices = session.target.prices
+    if prices is None:
+        return None
+    return cache.price_of_next(size, cached, NEXT_OUTPUT, prices)
+
+
+def requests(view: View) -> tuple[Record, ...]:
+    """The replies in force, one for each request that was answered."""
+    return tuple(r for r in view.records if isinstance(r.body, AssistantSaid))
+
+
+def view_of(view: View, reply: Record) -> View:
+    """The view that `reply`'s request was made from."""
+    assert isinstance(reply.body, AssistantSaid)
+    seen = reply.body.seen
+    return View(tuple(r for r in view.records if r.id <= seen))
+
+
+def cache_state(session: Session) -> CacheState:
+    """Predicted and reported cached tokens of the last request, the break it or the next one has, and the lifetime left."""
+    view = session.view
+    replies = requests(view)
+    if not replies:
+        return CacheState()
+    last = replies[-1]
+    assert isinstance(last.body, AssistantSaid)
+    factor = calibration(view)
+    sent = view_of(view, last)
+    now = cache.ladder(view, session.ruler)
+    then = cache.ladder(sent, session.ruler)
+    predicted, broken = 0, None
+    if len(replies) > 1:
+        before = cache.ladder(view_of(view, replies[-2]), session.ruler)
+        predicted = round(cache.predicted(before, then) * factor)
+        broken = cache.cause(before, then, view.records)
+    pending = cache.cause(then, now, view.records)
+    cause = pending or broken
+    reported = last.body.usage.cache_read if last.body.usage else None
+    read_of = last.body.usage.input if last.body.usage else 0
+    warm = max(0.0, session.warm_s() - (session.kit.clock() - last.at))
+    return CacheState(
+        predicted=predicted,
+        reported=reported,
+        warm_s=round(warm, 1),
+        broken=None if cause is None else str(cause),
+        read_of=read_of,
+        next_cached=round(cache.predicted(then, now) * factor) if warm else 0,
+    )
+
+
+def inspected(session: Session) -> Inspected:
+    """The view item by item; rows and the fixed part sum to the meter."""
+    view, ruler = session.view, session.ruler
+    shown = meter(session)
+    sizes = {f"{n}": ruler.item(item) for n, item in enumerate(view.items)}
+    tokens = scaled({**sizes, "fixed": fixed(view, ruler)}, shown.used)
+    replies = requests(view)
+    cached = 0
+    if replies and (shown.cache.warm_s or 0) > 0:
+        then = cache.ladder(view_of(view, replies[-1]), ruler)
+        cached = cache.equal_items(then, cache.ladder(view, ruler))
+    newest = max((i.turn for i in view.items), default=0)
+    rows = tuple(
+        Row(
+            i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state, n < cached
+        )  # fmt: skip
+        for n, i in enumerate(view.items)
+    )
+    return Inspected(shown, rows, largest_fixed(view, ruler))
+
+
+def prune_plan(session: Session, plan: PrunePlan) -> Plan:
+    """What a prune would do, with prices."""
+    ids = plan.records
+    before = measure(session.view, session.ruler).total
+    rows = tuple((s.record, s.title, s.tokens) for s in plan.rows)
+    if not ids:
+        return Plan("prune", (), (), 0, before, before, None, 0, Price(), why_nothing=plan.why_nothing or "")
+    after = step(session.view, Record(session.log.next_id, 0.0, Pruned(ids, "pruned", Gate.ASKED, 0, 0)))
+    return _plan(session, "prune", ids, rows, after, before)
+
+
+def compact_plan(session: Session, up_to: int | None = None) -> Plan:
+    """What a compaction would do, with prices; the summary is taken to be a third of its cap."""
+    view, ruler = session.view, session.ruler
+    before = measure(view, ruler).total
+    cut = choose_cut(view, ruler, session.budget, Gate.ASKED, up_to=up_to)
+    if cut is None:
+        why = "nothing lies before the last step that is not kept anyway"
+        return Plan("compact", (), (), 0, before, before, None, 0, Price(), why_nothing=why)
+    summary = "word " * (session.budget.summary_cap // SUMMARY_SHARE)
+    body = Compacted(summary, "", cut.first_kept, cut.prefix_from, None, "", Gate.ASKED, 0, 0, "")
+    after = step(view, Record(session.log.next_id, 0.0, body))
+    rows = tuple((i.record, i.title, ruler.item(i)) for i in cut.prefix)
+    plan = _plan(session, "compact", tuple(dict.fromkeys(i.record for i in cut.prefix)), rows, after, before)
+    kept = tuple((i.record, i.title, ruler.item(i)) for i in cut.tail)
+    return replace(plan, first_kept=cut.first_kept, kept_rows=kept)
+
+
+def _plan(
+    session: Session,
+    what: Literal["prune", "compact"],
+    ids: tuple[int, ...],
+    rows: tuple[tuple[int, str, int], ...],
+    after: View,
+    before: int,
+) -> Plan:
+    """What goes, what that frees, where the cache breaks, what is read again, and the price either way."""
+    view, ruler = session.view, session.ruler
+    factor = calibration(view)
+    left = calibrated(after, ruler)
+    freed = calibrated(view, ruler) - left
+    now, then = cache.ladder(view, ruler), cache.ladder(after, ruler)
+    broken = cache.cause(now, then, after.records)
+    state = cache_state(session)
+    common = min(round(cache.predicted(now, then) * factor), state.next_cached)
+    price = Price()
+    if session.target.prices is not None:
+        once = 0.0
+        if what == "compact":
+            flattened = round(sum(tokens for _, _, tokens in rows) * factor)
+            _, once = cache.summary_costs(
+                size=before, cached=state.next_cached, flattened=flattened, output=session.budget.summary_cap // SUMMARY_SHARE,
+                prices=session.target.prices,
+            )  # fmt: skip
+        back = cache.breakeven(
+            size=before, after=left, cached_now=state.next_cached, cached_after=common, prices=session.target.prices,
+            output=NEXT_OUTPUT, once=once,
+        )  # fmt: skip
+        price = Price(round(back.keep, 6), round(back.rewrite, 6), back.turns)
+    return Plan(
+        what, ids, rows, freed, before, before - freed, None if broken is None else broken.position,
+        max(0, left - common), price,
+    )  # fmt: skip

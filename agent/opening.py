@@ -1,0 +1,157 @@
+"""Opening sessions: a new one with everything frozen into its first record, or one that goes on.
+
+Not the log's own door (that is `session_log`, which closes what was open) and not the wiring of a program.
+
+Invariants
+ 1. A resume uses the prompt, instructions and tools of the log's own first record; endpoint and keys are today's.
+ 2. Changed instructions are taken in by a `Reloaded` when the provider's cache is cold; warm, only a sentence says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent import instructions, sandbox, sessions, spill
+from agent.model import UnknownModel
+from agent.permission_rules import Rules, remembered
+from agent.request import canonical
+from agent.session import Kit, Session, rules_file
+from agent.session_log import LogError, SessionLog
+from agent.tools import TOOLS, Environment, LogRecaller, Workspace
+from agent.tools.workspace import PAGE_BYTES
+from agent.wire import Event
+from agent.wishes import Unopened
+from compaction.budget import budget_for
+from compaction.records import AssistantSaid, Reloaded, SettingsChanged, Started
+from compaction.tokens import Ruler
+
+# A page of read or recall is at most this share of the session's first budget (ENGINE section 6, Recall).
+PAGE_SHARE = 16
+
+# Characters a token, for turning a page's tokens into characters: English and code run at 3 to 4.
+PAGE_CHARACTERS = 3
+
+
+@dataclass
+class Opening:
+    """Opens sessions in `folder` with what `kit` holds; see `worker.Opener`."""
+
+    kit: Kit
+    folder: Path
+
+    async def open(self, path: str | None, emit: Callable[[Event], None]) -> Session:
+        """The session at `path` (an id or a file), or a new one. Raises `Unopened`."""
+        kit = replace(self.kit, emit=emit)
+        session = await (self._new(kit) if path is None else self._resumed(kit, path))
+        return session
+
+    async def aclose(self) -> None:
+        """Ends models and processes."""
+        await self.kit.model.aclose()
+
+    async def _new(self, kit: Kit) -> Session:
+        name = kit.endpoints.default()
+        try:
+            target = await kit.target(name)
+        except UnknownModel as error:
+            raise Unopened(str(error), 2) from error
+        window = target.window
+        budget = budget_for(window, kit.settings.policy_for(name))
+        frozen = instructions.build(kit.places, self.folder, kit.settings, window.effective)
+        short = window.effective is not None and window.effective <= instructions.SHORT_WINDOW
+        schemas = tuple(canonical(tool.schema(short)) for tool in TOOLS)
+        now = kit.clock()
+        id, place = sessions.new_folder(kit.places, self.folder, now)
+        started = Started(
+            id, str(self.folder), name, target.endpoint.label, frozen.system, frozen.instructions, schemas, window.tokens,
+            window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
+        )  # fmt: skip
+        try:
+            log = SessionLog.create(place, started, kit.clock)
+        except LogError as error:
+            raise Unopened(str(error), 1) from error
+        session = assemble(kit, log, self.folder)
+        session.notices.extend(frozen.notices)
+        session.refresh()
+        return session
+
+    async def _resumed(self, kit: Kit, wanted: str) -> Session:
+        try:
+            path = sessions.find(kit.places, self.folder, wanted)
+        except sessions.NoSuchSession as error:
+            raise Unopened(str(error), 2) from error
+        try:
+            log = SessionLog.open(path, True, kit.clock)
+        except LogError as error:
+            raise Unopened(str(error), 1) from error
+        session = assemble(kit, log, self.folder)
+        name = kit.endpoints.default()
+        if kit.settings.model is not None and kit.settings.origin["model"].startswith("flag") and name != log.view.model:
+            await log.append(SettingsChanged(model=name, endpoint=kit.endpoints.resolve(name).label))
+        try:
+            await kit.target(log.view.model)
+        except UnknownModel as error:
+            session.notices.append(str(error))
+        session.refresh()
+        await _take_in(session)
+        return session
+
+
+def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
+    """A session over an open log; nothing is asked of any server."""
+    started = log.view.started
+    home = Path(started.folder) if started and Path(started.folder).is_dir() else folder
+    budget = started.budget if started else 0
+    workspace = Workspace(
+        home,
+        page_characters=min(PAGE_BYTES, budget // PAGE_SHARE * PAGE_CHARACTERS) if budget else PAGE_BYTES,
+        environment=Environment(kit.settings.shell_keep, kit.settings.shell_drop),
+        environ=kit.environ,
+        sandbox=_sandbox(kit),
+    )
+    rules, unread = _rules(kit, home)
+    session = Session(kit, log, workspace, Ruler(kit.count), kit.settings.mode, rules)
+    session.notices.extend(unread)
+    workspace.recaller = LogRecaller(lambda: log.records, lambda path: spill.load(log.folder, path), workspace.page_characters)
+    workspace.on_output = session.tool_output
+    return session
+
+
+def _sandbox(kit: Kit) -> sandbox.Sandbox | None:
+    """The sandbox commands run in: as the settings say, where there is a working one."""
+    if kit.settings.sandbox_use == "off":
+        return None
+    policy = sandbox.Policy(kit.settings.sandbox_network, tuple(Path(p).expanduser() for p in kit.settings.sandbox_writable))
+    found = sandbox.probe(policy)
+    return found if isinstance(found, sandbox.Sandbox) else None
+
+
+def _rules(kit: Kit, folder: Path) -> tuple[Rules, tuple[str, ...]]:
+    """The rules of the settings and those remembered for the project, and a sentence for each that cannot be read."""
+    chosen, wrong = Rules.of(kit.settings.allow, kit.settings.ask, kit.settings.deny)
+    kept, unread = remembered(rules_file(kit.places, folder))
+    return chosen.joined(kept), (*wrong, *unread)
+
+
+async def _take_in(session: Session) -> None:
+    """What a resume does about instructions that changed since."""
+    view = session.view
+    frozen = instructions.build(
+        session.kit.places, session.workspace.folder, session.kit.settings, session.target.window.effective
+    )
+    then = instructions.Frozen(view.system, view.instructions)
+    changed = instructions.changed(then, frozen)
+    if not changed:
+        return
+    last = next((r.at for r in reversed(view.records) if isinstance(r.body, AssistantSaid)), None)
+    names = ", ".join(changed)
+    if last is None or session.kit.clock() - last > session.warm_s():
+        await session.log.append(Reloaded(frozen.system, frozen.instructions, view.tools))
+        session.notices.append(f"taken in: {names}, changed since this session started")
+    else:
+        tokens = session.size().total
+        session.notices.append(
+            f"{names} changed since this session started; /reload takes it in, and {tokens:,} cached tokens are read anew"
+        )

@@ -1,0 +1,251 @@
+"""Questions to logs, settings and the machine that change nothing: what headless commands and pickers ask.
+
+Not a session's work. Takes no lock, appends nothing; calls a log left open are closed by the view, in memory.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from agent import export, metering, sandbox, sessions
+from agent.codec import as_json
+from agent.models.providers import KEY_VARIABLES
+from agent.models.weights import EMBEDDED_NAME, installed
+from agent.opening import assemble
+from agent.outgoing import body_of, next_request
+from agent.session import Kit, Session
+from agent.session_log import LogError, SessionLog
+from agent.settings import SettingsError
+from agent.verify import Report, verify
+from agent.wire import Inspected, Plan
+from compaction import cache
+from compaction.prune import plan_prune
+from compaction.records import (
+    AssistantSaid,
+    Compacted,
+    Pruned,
+    Record,
+    Reverted,
+    UserSaid,
+    WindowLearned,
+    tag_of,
+)
+from compaction.tokens import calibration
+from compaction.view import View, fold
+
+# How many sessions a picker offers: more than anybody scrolls through; typing filters all that are listed.
+PICKED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """One request of a session's timeline; sizes in tokens, cost in dollars.
+
+    `breaks` names why its cached prefix ended early; `rewrites` are the tags of what was rewritten before it.
+    """
+
+    record: int
+    at: float
+    model: str
+    size: int
+    uncached: int
+    cache_read: int
+    cache_write: int
+    output: int
+    predicted: int
+    cost: float | None
+    breaks: str | None
+    rewrites: tuple[str, ...]
+
+
+@dataclass
+class Reading:
+    """Answers for work in `folder`. `troubles` are the errors its methods raise beside `LookupError`."""
+
+    kit: Kit
+    folder: Path
+    troubles: tuple[type[Exception], ...] = (LogError, SettingsError)
+
+    def find(self, wanted: str) -> Path:
+        """The log meant by a name. Raises `LookupError` with a sentence."""
+        return sessions.find(self.kit.places, self.folder, wanted)
+
+    def listing(self, all: bool) -> Sequence[sessions.Found]:
+        """Sessions in which something was said, this folder's or everybody's, the last used first."""
+        found = sessions.listing(self.kit.places, None if all else self.folder)
+        return [one for one in found if one.title or not one.readable]
+
+    def picks(self) -> Sequence[tuple[str, str, str]]:
+        """This folder's sessions for a list: path, title, remark."""
+        return [(str(f.path), f.title or f.id, f"{f.id} · {f.model}") for f in self.listing(False)[:PICKED]]
+
+    def session(self, path: Path) -> Session:
+        """A session over a log opened for reading. Raises `LogError`."""
+        log = SessionLog.open(path, False, self.kit.clock)
+        return assemble(replace(self.kit, emit=lambda event: None), log, self.folder)
+
+    def records(self, path: Path) -> Sequence[Record]:
+        """Every record of a log."""
+        return SessionLog.open(path, False, self.kit.clock).records
+
+    @staticmethod
+    def record_json(record: Record) -> Mapping[str, Any]:
+        """A record as the line of the log says it."""
+        return as_json(record)
+
+    def inspected(self, path: Path) -> Inspected:
+        """The view item by item, with the meter."""
+        return metering.inspected(self.session(path))
+
+    def prune_plan(self, path: Path, records: tuple[int, ...], every: bool, force: bool) -> Plan:
+        """What a prune would do. Raises `BadTarget`."""
+        session = self.session(path)
+        plan = plan_prune(
+            session.view, session.ruler, session.budget, inside_turn=False, asked=True, every=every, records=records,
+            force=force,
+        )  # fmt: skip
+        return metering.prune_plan(session, plan)
+
+    def compact_plan(self, path: Path) -> Plan:
+        """What a compaction would do."""
+        return metering.compact_plan(self.session(path))
+
+    def timeline(self, path: Path) -> Sequence[RequestRow]:
+        """One row for each answered request, from the log alone."""
+        session = self.session(path)
+        rows: list[RequestRow] = []
+        before: cache.Ladder | None = None
+        rewrites: list[str] = []
+        for record in session.log.records:
+            body = record.body
+            if isinstance(body, (Pruned, Compacted)):
+                rewrites.append(tag_of(body))
+            elif isinstance(body, Reverted):
+                rewrites.append("undone")
+            elif isinstance(body, WindowLearned):
+                rewrites.append("refused for length")
+            elif isinstance(body, AssistantSaid):
+                view = fold(r for r in session.log.records if r.id <= body.seen)
+                then = cache.ladder(view, session.ruler)
+                rows.append(_row(record, body, before, then, view, tuple(rewrites)))
+                before, rewrites = then, []
+        return rows
+
+    def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]:
+        """The exact body that would go out next; with `prompt`, as if that were said."""
+        session = self.session(path)
+        view = session.view
+        if prompt is not None:
+            view = View((*view.records, Record(session.log.next_id, self.kit.clock(), UserSaid(prompt))))
+        return body_of(session, next_request(session, view=view))
+
+    def verify(self, path: Path) -> Report:
+        """What is wrong with a log."""
+        return verify(path)
+
+    def recall(self, path: Path, query: str) -> Sequence[Mapping[str, Any]]:
+        """What the whole log holds for words, or the record with that number."""
+        session = self.session(path)
+        recaller = session.workspace.recaller
+        if recaller is None:
+            return ()
+        number = query.strip().removeprefix("#")
+        text = recaller.by_record(int(number), 1) if number.isdigit() else recaller.by_words(query, 1)
+        return ({"query": query, "text": text},)
+
+    def exported(self, path: Path, format: str) -> str:
+        """The session for people."""
+        chosen: Literal["md", "html", "json"] = "html" if format == "html" else "json" if format == "json" else "md"
+        return export.exported(self.records(path), chosen)
+
+    # ── settings, models, machine ──
+
+    def settings_shown(self) -> Sequence[tuple[str, Any, str]]:
+        """Key, value, and where it came from."""
+        return self.kit.settings.shown()
+
+    def settings_check(self) -> Sequence[str]:
+        """What is not right with the settings, as sentences."""
+        return self.kit.settings.notices
+
+    def settings_path(self) -> Path:
+        """The user's settings file."""
+        return self.kit.places.settings
+
+    def models(self) -> Sequence[Mapping[str, Any]]:
+        """Models with a known window: the settings' own and the embedded one first, then the catalogue."""
+        named = [m for m in (self.kit.settings.model, EMBEDDED_NAME) if m]
+        own = [glob for glob in self.kit.settings.models if not set("*?[") & set(glob)]
+        names = list(dict.fromkeys([*named, *own, *self.kit.catalogue.names()]))
+        return [self._model(name) for name in names]
+
+    def _model(self, name: str) -> Mapping[str, Any]:
+        target = self.kit.known(name)
+        prices = target.prices
+        return {
+            "model": name,
+            "window": target.window.tokens,
+            "source": str(target.window.source),
+            "max_output": target.window.max_output,
+            "input": None if prices is None else prices.input,
+            "cached": None if prices is None else prices.read,
+            "output": None if prices is None else prices.output,
+        }
+
+    def model_names(self) -> Sequence[str]:
+        """Names for a list."""
+        return [str(row["model"]) for row in self.models()]
+
+    def forget(self, name: str) -> bool:
+        """Drops a learned window."""
+        return self.kit.catalogue.forget(name) > 0
+
+    def doctor(self) -> Sequence[Mapping[str, Any]]:
+        """What is found on this machine; keys are named, never shown."""
+        checks: dict[str, Callable[[], str]] = {
+            "python": lambda: f"{platform.python_version()} at {sys.executable}",
+            "ullage": lambda: self.kit.versions,
+            "model": lambda: self.kit.endpoints.default(),
+            "embedded": lambda: "installed" if installed() else "not installed; make run installs it",
+            "keys": self._keys,
+            "settings": lambda: str(self.kit.places.settings),
+            "sessions": lambda: str(self.kit.places.sessions),
+            "sandbox": lambda: sandbox.describe(sandbox.probe(sandbox.Policy())),
+            "terminal": lambda: f"{self.kit.environ.get('TERM', 'none')}, {sys.stdout.encoding}",
+        }
+        return [{"what": what, "found": find()} for what, find in checks.items()]
+
+    def _keys(self) -> str:
+        found = sorted({v for v in KEY_VARIABLES.values() if self.kit.environ.get(v)})
+        return ", ".join(found) if found else "none in the environment"
+
+
+def _row(
+    record: Record, body: AssistantSaid, before: cache.Ladder | None, then: cache.Ladder, view: View,
+    rewrites: tuple[str, ...],
+) -> RequestRow:  # fmt: skip
+    usage = body.usage
+    cause = None if before is None else cache.cause(before, then, view.records)
+    predicted = 0 if before is None else round(cache.predicted(before, then) * calibration(view))
+    return RequestRow(
+        record.id,
+        record.at,
+        body.model,
+        usage.input if usage else body.estimated,
+        usage.uncached if usage else body.estimated,
+        usage.cache_read if usage else 0,
+        usage.cache_write if usage else 0,
+        usage.output if usage else 0,
+        predicted,
+        body.cost,
+        None if cause is None else str(cause),
+        rewrites,
+    )
+
+
+__all__ = ["Reading", "RequestRow"]

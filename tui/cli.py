@@ -1,0 +1,172 @@
+"""The command line: reads the arguments, picks a front end, wires log, model and worker.
+
+Starts with the standard library alone, so that `--version` and mistakes answer at once; textual is imported only when
+its screen opens, litellm never (it lives in the model host's own process).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+READING = ("sessions", "context", "recall", "timeline", "request", "verify", "export", "config", "models", "doctor")
+WRITING = ("exec", "prune", "compact", "undo", "pin")
+COMMANDS = (*READING, *WRITING, "tour")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The `ullage` command. Returns the exit status of HEADLESS: 0, 1, 2, 3, 4 or 130."""
+    problem = shadowed()
+    if problem is not None:
+        print(f"ullage: {problem}", file=sys.stderr)
+        return 2
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    options = parse(arguments)
+    folder = Path(options.directory or ".").expanduser()
+    if not folder.is_dir():
+        print(f"ullage: -C {folder}: there is no such folder", file=sys.stderr)
+        return 2
+    os.chdir(folder)
+    from tui import wiring
+
+    return wiring.run(options)
+
+
+def shadowed() -> str | None:
+    """A sentence when another package on the path is taken for one of ours."""
+    here = Path(__file__).resolve().parent.parent
+    for name in ("agent", "compaction"):
+        spec = find_spec(name)
+        place = Path(next(iter(spec.submodule_search_locations or []), "")).resolve() if spec else None
+        if place is None or place.parent != here:
+            where = "nothing" if place is None else str(place)
+            return f"the package {name!r} is taken from {where}, not from {here}; unset PYTHONPATH or leave that folder"
+    return None
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The options. Exits with status 2 and a sentence for what cannot be read."""
+    first = next((a for a in arguments if not a.startswith("-")), None)
+    if first not in COMMANDS or not _leads(arguments, first):
+        parser = _screen_parser()
+        options = parser.parse_args(arguments)
+        options.command = "screen"
+        options.prompt = " ".join(options.prompt)
+        return options
+    parser = _command_parser()
+    return parser.parse_args(arguments)
+
+
+def _leads(arguments: list[str], command: str | None) -> bool:
+    """Whether `command` is the command and no value of an option before it."""
+    takes_value = {"-C", "--model", "--api-base", "--budget", "--window", "--mode", "--session", "--max-steps", "--resume"}
+    skip = False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in takes_value:
+            skip = True
+        elif not argument.startswith("-"):
+            return argument == command
+    return False
+
+
+def version() -> str:
+    """The installed version."""
+    from importlib.metadata import version as installed
+
+    return installed("ullage")
+
+
+class _Version(argparse.Action):
+    """`--version`, looked up only when asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str = argparse.SUPPRESS, **_: object) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"ullage {version()}")
+        parser.exit(0)
+
+
+def _common() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("-C", dest="directory", metavar="DIR", help="work in this folder")
+    common.add_argument("--model", metavar="M", help="litellm's name, embedded/smollm2, or a path that ends in .gguf")
+    common.add_argument("--api-base", metavar="URL", help="an OpenAI-compatible server of your own")
+    common.add_argument("--budget", metavar="B", help="working budget: 160k, 60%% or min(200k, 80%%)")
+    common.add_argument("--window", metavar="N", help="what you know of the model's window, tokens")
+    common.add_argument("--mode", choices=("plan", "ask", "edits", "auto"), help="what runs without asking")
+    common.add_argument("--session", metavar="ID|PATH", help="go on with this session")
+    common.add_argument("--continue", dest="resume_last", action="store_true", help="go on with this folder's newest")
+    common.add_argument("--max-steps", type=int, metavar="N", help="requests in one turn at the most")
+    return common
+
+
+def _screen_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ullage",
+        parents=[_common()],
+        description="A coding agent for people who care what is in the model's context.",
+        epilog=f"commands for scripts: {', '.join(COMMANDS)}; each has its own --help",
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--resume", nargs="?", const="", metavar="ID", help="choose a session to go on with, or name it")
+    parser.add_argument("--inline", action="store_true", help="the inline front end: native scrollback")
+    parser.add_argument("prompt", nargs="*", default=[], metavar="PROMPT", help="the first message")
+    return parser
+
+
+def _command_parser() -> argparse.ArgumentParser:
+    common = _common()
+    parser = argparse.ArgumentParser(prog="ullage", parents=[common], argument_default=argparse.SUPPRESS)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name: str, text: str, *, session: bool = False, json: bool = True) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name, parents=[common], help=text, description=text, argument_default=argparse.SUPPRESS
+        )
+        if session:
+            made.add_argument("target", metavar="SESSION", help="an id, a unique part of one, a path, or 'last'")
+        if json:
+            made.add_argument("--json", action="store_true", default=False, help="JSON on stdout, nothing else")
+        return made
+
+    run = command("exec", "one turn without a screen")
+    run.add_argument("prompt", nargs="*", default=[], metavar="PROMPT", help="the message; - or none reads stdin")
+    sessions = command("sessions", "this folder's sessions")
+    sessions.add_argument("--all", action="store_true", default=False, help="every folder's")
+    command("context", "the view item by item, and the numbers of the meter", session=True)
+    prune = command("prune", "replace old tool results by placeholders", session=True)
+    prune.add_argument("records", nargs="*", default=[], metavar="ID", help="records: 12 14-18")
+    prune.add_argument("--all", action="store_true", default=False, help="every unprotected result")
+    prune.add_argument("--dry-run", action="store_true", default=False, help="show the plan only")
+    prune.add_argument("--force", action="store_true", default=False, help="even when it frees little")
+    compact = command("compact", "summarise what lies before the tail", session=True)
+    compact.add_argument("focus", nargs="*", default=[], metavar="FOCUS", help="what the summary must keep")
+    compact.add_argument("--preview", action="store_true", default=False, help="show the plan only; no model is asked")
+    command("undo", "take back the newest prune or compaction", session=True)
+    pin = command("pin", "keep a record word for word through everything", session=True)
+    pin.add_argument("id", type=int, metavar="ID")
+    pin.add_argument("--remove", action="store_true", default=False, help="unpin it")
+    recall = command("recall", "search the whole session log", session=True)
+    recall.add_argument("query", nargs="+", metavar="QUERY", help="words, or a record's number")
+    command("timeline", "one row a request: size, cached, cost, rewrites", session=True)
+    request = command("request", "the exact request body that would go out next", session=True, json=False)
+    request.add_argument("--prompt", metavar="TEXT", default=None, help="as if this were said next")
+    command("verify", "replay the log and check what a log can show", session=True)
+    export = command("export", "the session for people", session=True, json=False)
+    export.add_argument("--format", choices=("md", "html", "json"), default="md")
+    export.add_argument("-o", dest="output", metavar="FILE", default=None)
+    config = command("config", "settings and where each value came from")
+    config.add_argument("what", nargs="?", choices=("show", "check", "path"), default="show")
+    models = command("models", "known models: window, source, output limit, prices")
+    models.add_argument("--forget", metavar="NAME", default=None, help="forget a learned window")
+    command("doctor", "what is found: keys (never shown), endpoints, sandbox, terminal")
+    command("tour", "two minutes through meter, prune, compaction and undo, without a model", json=False)
+    return parser

@@ -1,0 +1,134 @@
+"""Puts the program together: settings, places, log, model, worker, and the front end that was asked for.
+
+The only place beside `cli` where a front end's process meets the agent's inside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent import counting, places, settings, trust
+from agent.codec import as_json
+from agent.endpoints import Endpoints
+from agent.instructions import prompt
+from agent.models.catalogue import Catalogue
+from agent.models.learned import Learned
+from agent.models.remote import RemoteModel
+from agent.models.routed import RoutedModel
+from agent.opening import Opening
+from agent.reading import Reading
+from agent.session import Kit
+from agent.wire import Event
+from agent.worker import Worker
+from compaction.summary import Prompts
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs what the options ask for; returns the exit status."""
+    from tui.headless_reading import is_reading
+
+    here = places.here()
+    folder = Path.cwd()
+    try:
+        chosen = settings.load(folder, here, os.environ, _overrides(options))
+    except settings.SettingsError as error:
+        print(f"ullage: {error}", file=sys.stderr)
+        return 2
+    if options.command == "tour":
+        from tui.tour import run_tour
+
+        return run_tour()
+    if options.command == "screen":
+        return _screen(options, chosen, here, folder)
+    if is_reading(options):
+        from tui.headless_reading import run_reading
+
+        kit = make_kit(chosen, here, interactive=False)
+        return run_reading(options, Reading(kit, folder), sys.stdout, sys.stderr)
+    from tui.headless import run_writing
+
+    kit = make_kit(chosen, here, interactive=False, start=options.command in ("exec", "compact"))
+    wanted = getattr(options, "target", None) or getattr(options, "session", None) or _last(options)
+
+    def make_worker(emit: Callable[[Event], None]) -> Worker:
+        return Worker(Opening(kit, folder), emit, wanted)
+
+    return run_writing(options, make_worker, as_json, sys.stdout, sys.stderr)
+
+
+def _overrides(options: argparse.Namespace) -> dict[str, Any]:
+    """The flags that are settings."""
+    names = {
+        "model": "model",
+        "api_base": "api_base",
+        "budget": "context.budget",
+        "window": "window",
+        "mode": "mode",
+        "max_steps": "max_steps",
+    }
+    return {key: getattr(options, flag) for flag, key in names.items() if hasattr(options, flag)}
+
+
+def _last(options: argparse.Namespace) -> str | None:
+    return "last" if getattr(options, "resume_last", False) else None
+
+
+def make_kit(
+    chosen: settings.Settings, here: places.Places, *, interactive: bool, start: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Kit:  # fmt: skip
+    """All a session is given. `start` begins loading the provider library in its own process at once."""
+    from tui.cli import version
+
+    catalogue = Catalogue(Learned(here.state / "learned.json"))
+    remote = RemoteModel(log=here.state / "model-host.log", environ=environ, supports_effort=catalogue.supports_effort)
+    if start:
+        remote.start()
+        counting.warm()
+    endpoints = Endpoints(chosen, environ)
+    return Kit(
+        settings=chosen,
+        places=here,
+        model=RoutedModel(remote, here.state),
+        catalogue=catalogue,
+        endpoints=endpoints,
+        count=counting.count,
+        summary_prompts=Prompts(
+            prompt("summary_system"), prompt("summary_first"), prompt("summary_update"), prompt("summary_in_context")
+        ),
+        emit=lambda event: None,
+        clock=time.time,
+        environ=environ,
+        interactive=interactive,
+        versions=f"ullage {version()}, python {sys.version_info.major}.{sys.version_info.minor}",
+    )
+
+
+def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places.Places, folder: Path) -> int:
+    """The full screen, or a sentence where there is no terminal for it."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        print("ullage: the screen needs a terminal; `ullage exec PROMPT` works without one", file=sys.stderr)
+        return 2
+    from tui.full import run_full
+
+    kit = make_kit(chosen, here, interactive=True, start=True)
+    reading = Reading(kit, folder)
+    wanted = _wanted(options, reading)
+    return run_full(
+        lambda emit: Worker(Opening(kit, folder), emit, wanted), reading, options, chosen, trust.Trust(here)
+    )
+
+
+def _wanted(options: argparse.Namespace, reading: Reading) -> str | None:
+    """The session to go on with; an empty `--resume` is answered by the screen's own list."""
+    named = getattr(options, "session", None) or getattr(options, "resume", None)
+    return named or _last(options)
+
+
+__all__ = ["make_kit", "run"]
