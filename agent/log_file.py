@@ -111,25 +111,37 @@ def create(folder: Path, disk: Disk) -> Pen:
     path = folder / NAME
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True)
-        lock = _locked(path)
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        pen = _opened(path, os.O_CREAT | os.O_EXCL, disk)
         # The names, too, must survive a power cut: of the file in its folder, and of the folder in its own.
-        for directory in (folder, folder.parent):
-            _sync_directory(directory, disk)
+        try:
+            for directory in (folder, folder.parent):
+                _sync_directory(directory, disk)
+        except OSError:
+            pen.close()
+            raise
     except OSError as error:
         raise LogFailed(f"a new session cannot be stored in {folder}: {error.strerror or error}") from error
-    return Pen(path, fd, lock, disk)
+    return pen
 
 
 def take(path: Path, disk: Disk) -> Pen:
     """The pen of the log at `path`. Raises `SessionBusy`, `NotASession`, `LogFailed`."""
+    if not path.is_file():
+        raise NotASession(path, "no session here")
     try:
-        lock = _locked(path)
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-    except FileNotFoundError as error:
-        raise NotASession(path, "no session here") from error
+        return _opened(path, 0, disk)
     except OSError as error:
         raise LogFailed(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _opened(path: Path, more: int, disk: Disk) -> Pen:
+    """The pen, behind the lock. `more` are flags for opening. Raises `SessionBusy`, `LogFailed`, `OSError`."""
+    lock = _locked(path)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | more, FILE_MODE)
+    except OSError:
+        lock.release()
+        raise
     return Pen(path, fd, lock, disk)
 
 

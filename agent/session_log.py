@@ -144,7 +144,11 @@ class SessionLog:
         """A new log in the new `folder`, `started` its first record, on the disk. Raises `LogFailed`."""
         pen = create(folder, disk or OsDisk())
         log = cls(pen.path, Lines((), (), 0, True), pen, now)
-        log._at_the_door(started)
+        try:
+            log._at_the_door(started)
+        except LogError:
+            pen.close()
+            raise
         return log
 
     @classmethod

@@ -63,20 +63,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a log looks like. `torn` and `warnings` are no faults; `damaged` and `faults` are."""
+    """What a log looks like. `torn` and `warnings` are no faults; `damaged` and `faults` are.
+
+    `torn_end`: the last line is torn, and nobody has gone on after it.
+    """
 
     path: Path
     records: int
+    torn_end: bool
     torn: tuple[Damage, ...]
     damaged: tuple[Damage, ...]
     warnings: tuple[Finding, ...]
     faults: tuple[Finding, ...]
-
-    @property
-    def torn_end(self) -> bool:
-        """Whether the last line is torn and nobody has gone on after it."""
-        lines = self.records + len(self.damaged) + len(self.torn)
-        return bool(self.torn) and self.torn[-1].line == lines
 
     @property
     def code(self) -> int:
@@ -100,7 +98,8 @@ def verify(path: Path) -> Report:
     replay.end(lines.count)
     torn = tuple(d for d in lines.damage if d.torn)
     damaged = tuple(d for d in lines.damage if not d.torn)
-    return Report(path, len(lines.records), torn, damaged, tuple(replay.warnings), tuple(replay.faults))
+    torn_end = bool(torn) and torn[-1].line == lines.count
+    return Report(path, len(lines.records), torn_end, torn, damaged, tuple(replay.warnings), tuple(replay.faults))
 
 
 class _Replay:
@@ -272,4 +271,3 @@ def invalid(view: View) -> Iterator[str]:
     for item in view.conversation:
         if item.record in view.pins and item.text not in everything and item.text != NO_RESULT:
             yield f"lacks the pinned record {item.record}"
-

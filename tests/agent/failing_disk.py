@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 
 
 class Killed(BaseException):
@@ -16,13 +17,17 @@ class FailingDisk:
     """Writes at most `portion` bytes at a time; the `at`-th operation (from 1) fails.
 
     `how`: `error` raises; `killed` ends the process; `partial` writes half of what it was given and then raises, as a
-    full disk does.
+    full disk does. While `held` is cleared, a write waits.
     """
 
     at: int = 0
     how: str = "error"
     portion: int = 1 << 30
     operations: int = 0
+    held: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.held.set()
 
     def _fails(self) -> bool:
         self.operations += 1
@@ -34,6 +39,7 @@ class FailingDisk:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def write(self, fd: int, data: bytes) -> int:
+        self.held.wait(10)
         data = data[: self.portion]
         if self._fails():
             if self.how != "error":

@@ -210,12 +210,15 @@ async def test_what_waits_behind_a_failed_write_fails_too(tmp_path: Path) -> Non
     disk = FailingDisk()
     log = new(tmp_path / "s", disk)
     disk.at = disk.operations + 1
+    disk.held.clear()
     first = asyncio.create_task(log.append(UserSaid("a")))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
     second = asyncio.create_task(log.append(UserSaid("b")))
+    await asyncio.sleep(0.01)
+    disk.held.set()
     results = await asyncio.gather(first, second, return_exceptions=True)
     await log.aclose()
+    assert disk.operations == disk.at
     assert [type(r) for r in results] == [LogFailed, LogFailed]
     assert [r.id for r in reread(log).records] == [1]
 
@@ -405,6 +408,12 @@ def test_a_log_without_its_first_line_can_be_read_and_not_gone_on_with(tmp_path:
 def test_a_missing_log_is_a_sentence(tmp_path: Path, write: bool) -> None:
     with pytest.raises(NotASession, match="no session here"):
         SessionLog.open(tmp_path / "nowhere" / NAME, write=write)
+
+
+def test_a_folder_without_a_log_stays_without_a_lock(tmp_path: Path) -> None:
+    with pytest.raises(NotASession):
+        SessionLog.open(tmp_path, write=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_folder_is_used_for_one_session_only(tmp_path: Path) -> None:
