@@ -11,6 +11,7 @@ Invariants
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import assert_never
@@ -82,6 +83,7 @@ class UllageApp(App[int]):
         history: Sequence[str] = (),
         remember: Callable[[str], None] | None = None,
         ascii: bool | None = None,
+        now: Callable[[], float] = time.monotonic,
         first: Command | None = None,
     ) -> None:
         """`send` hands a command to the worker; `first` is sent once the screen stands."""
@@ -91,19 +93,20 @@ class UllageApp(App[int]):
         self._desk = Desk(self, choices)
         self._history, self._remember = history, remember
         self._ascii = only_ascii(os.environ) if ascii is None else ascii
+        self._now = now
         self.session: str | None = None
 
     def compose(self) -> ComposeResult:
         """Top to bottom."""
         yield Transcript(ascii=self._ascii, id="transcript")
-        yield Activity(ascii=self._ascii, id="activity")
+        yield Activity(ascii=self._ascii, now=self._now, id="activity")
         yield Queue(id="queue")
-        yield Approval(id="approval")
+        yield Approval(now=self._now, id="approval")
         popup = Popup(id="popup")
         with Vertical(id="entry"):
             yield popup
-            yield Prompt(popup, history=self._history, remember=self._remember, id="prompt")
-        yield MeterBar(ascii=self._ascii, id="meter")
+            yield Prompt(popup, history=self._history, remember=self._remember, now=self._now, id="prompt")
+        yield MeterBar(ascii=self._ascii, now=self._now, id="meter")
         yield Foot(ascii=self._ascii, id="foot")
 
     def on_mount(self) -> None:

@@ -59,7 +59,7 @@ def plain(block: Block, *, open: bool = False) -> str:
     lines = [head] if head else []
     if block.fold is None or open:
         lines += block.body.rstrip("\n").split("\n") if block.body else []
-    else:
+    elif block.fold != Fold():
         first, hidden, last = folded(block.body, block.fold)
         lines += first + ([f"… {hidden} more lines"] if hidden else []) + last
     return "\n".join(lines)

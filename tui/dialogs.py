@@ -112,12 +112,18 @@ class Approval(Vertical, can_focus=True):
         self.query_one("#what", Static).update(coloured(text, diff=bool(asking.diff), variables=variables))
         self.query_one("#body").display = bool(text)
         self.query_one("#body", VerticalScroll).scroll_home(animate=False)
-        self.query_one("#reason", Input).display = False
         self._draw_choices()
         self.display = True
         self.screen.add_class("-asking")
-        self.focus()
+        self._ask_why(on=False)
         self.call_after_refresh(self.settle)
+
+    def _ask_why(self, *, on: bool) -> None:
+        """The line for a reason in place of the choices, or back."""
+        reason = self.query_one("#reason", Input)
+        reason.value, reason.display = "", on
+        self.query_one("#choices").display = not on
+        (reason if on else self).focus()
 
     def _hide(self) -> None:
         self.display = False
@@ -165,16 +171,13 @@ class Approval(Vertical, can_focus=True):
         """Esc stops the turn; from the reason it goes back to the choices."""
         reason = self.query_one("#reason", Input)
         if reason.display:
-            reason.display = False
-            self.focus()
+            self._ask_why(on=False)
         elif not self._early():
             self.post_message(Wished(Interrupt()))
 
     def _answer(self, choice: Choice) -> None:
         if choice == "refuse":
-            reason = self.query_one("#reason", Input)
-            reason.value, reason.display = "", True
-            reason.focus()
+            self._ask_why(on=True)
             return
         self._send(choice, "")
 

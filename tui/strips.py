@@ -71,7 +71,12 @@ def draw(piece: Piece, width: int, palette: Palette) -> list[Strip]:
             lines = _said(piece, width, palette, palette.glyphs.warning, palette.warning, palette.text)
         case "error":
             lines = _said(piece, width, palette, palette.glyphs.failed, palette.error, palette.text)
-    return strips + [Strip(Segment.simplify(line)) for line in lines]
+    return strips + [_within(Strip(Segment.simplify(line)), width) for line in lines]
+
+
+def _within(strip: Strip, width: int) -> Strip:
+    """Cut what a very narrow screen leaves no room for."""
+    return strip if strip.cell_length <= width else strip.crop(0, width)
 
 
 def estimate(piece: Piece, width: int) -> int:

@@ -1,0 +1,541 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from agent.wire import (
+    Answer,
+    Asking,
+    Busy,
+    Event,
+    Idle,
+    Inspect,
+    Inspected,
+    Interrupt,
+    Metered,
+    Planned,
+    Prune,
+    Queued,
+    Restreamed,
+    Returned,
+    Reviewed,
+    Reviewing,
+    Rewind,
+    Row,
+    SetMode,
+    Steer,
+    Streaming,
+    Submit,
+    Unqueue,
+)
+from compaction.records import AssistantSaid, ToolReturned, UserSaid
+from tests.tui import scenes
+from tests.tui.fake_worker import FakeWorker, Tape
+from tui.app import UllageApp
+from tui.context_screen import ContextScreen
+from tui.desk import Choices
+from tui.dialogs import Approval
+from tui.flow import Flow
+from tui.live import Live
+from tui.meter_bar import MeterBar
+from tui.plans import PlanScreen, ReviewScreen
+from tui.popup import Popup
+from tui.prompt import Prompt
+from tui.transcript import Transcript
+
+
+@dataclass
+class Clock:
+    """Time that moves when a test says so, seconds."""
+
+    at: float = 100.0
+
+    def read(self) -> float:
+        return self.at
+
+
+@dataclass
+class Screen:
+    """The app under test, its worker, and what can be read off it."""
+
+    app: UllageApp
+    worker: FakeWorker
+    pilot: Pilot[int]
+    clock: Clock
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.app.screen_stack[0].query_one(Prompt)
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.app.screen_stack[0].query_one(Transcript)
+
+    def text(self) -> str:
+        """The transcript's lines in view."""
+        view = self.transcript
+        return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height))
+
+    async def play(self, *events: Event) -> None:
+        for event in events:
+            self.app.post_event(event)
+        for _ in range(len(events) // 200 + 2):
+            await self.pilot.pause()
+
+    async def settle(self, done: Callable[[], bool]) -> None:
+        for _ in range(200):
+            if done():
+                return
+            await self.pilot.pause(0.01)
+        raise AssertionError("it never came to that")
+
+
+@asynccontextmanager
+async def screen(
+    size: tuple[int, int] = (80, 24), *, choices: Choices | None = None, ascii: bool = False, clock: Clock | None = None
+) -> AsyncIterator[Screen]:
+    worker, clock = FakeWorker(), clock or Clock()
+    app = UllageApp(worker.send, choices=choices or Choices(), ascii=ascii, now=clock.read)
+    worker.emit = app.post_event
+    async with app.run_test(size=size) as pilot:
+        yield Screen(app, worker, pilot, clock)
+
+
+async def test_enter_sends_and_the_worker_gets_the_text() -> None:
+    async with screen() as s:
+        await s.pilot.press(*"hi there", "enter")
+        assert s.worker.sent == [Submit("hi there")]
+        assert s.prompt.text == ""
+
+
+async def test_newline_keys_do_not_send() -> None:
+    async with screen() as s:
+        await s.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
+        assert s.prompt.text == "a\nb\nc"
+        await s.pilot.press("\\", "enter", "d", "enter")
+        assert s.worker.sent == [Submit("a\nb\nc\nd")]
+
+
+async def test_ctrl_enter_steers() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened(), Busy("turn"))
+        await s.pilot.press(*"left", "ctrl+enter")
+        assert s.worker.sent == [Steer("left")]
+
+
+async def test_escape_closes_the_list_first_then_stops_and_keeps_the_draft() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened(), Busy("turn"))
+        await s.pilot.press("/", "c", "o")
+        assert s.app.query_one(Popup).open
+        await s.pilot.press("escape")
+        assert not s.app.query_one(Popup).open
+        assert s.worker.sent == []
+        await s.pilot.press("escape")
+        assert s.worker.sent == [Interrupt()]
+        assert s.prompt.text == "/co"
+
+
+async def test_ctrl_c_clears_then_stops_then_quits() -> None:
+    clock = Clock()
+    async with screen(clock=clock) as s:
+        await s.play(*Tape().opened(), Busy("turn"))
+        await s.pilot.press("x", "ctrl+c")
+        assert (s.prompt.text, s.worker.sent) == ("", [])
+        clock.at += 5
+        await s.pilot.press("ctrl+c")
+        assert s.worker.sent == [Interrupt()]
+        await s.pilot.press("ctrl+c")
+        await s.pilot.pause()
+        assert s.app.return_value == 0
+    assert not s.app.is_running
+
+
+async def test_a_cleared_draft_is_one_up_away() -> None:
+    async with screen() as s:
+        await s.pilot.press(*"precious", "ctrl+c", "up")
+        assert s.prompt.text == "precious"
+
+
+async def test_ctrl_d_quits_only_an_empty_prompt() -> None:
+    async with screen() as s:
+        await s.pilot.press("a", "ctrl+d")
+        assert s.app.is_running
+        await s.pilot.press("backspace", "ctrl+d")
+        await s.pilot.pause()
+    assert s.app.return_value == 0
+
+
+async def test_shift_tab_goes_through_the_modes() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened())
+        await s.pilot.press("shift+tab", "shift+tab", "shift+tab", "shift+tab")
+        assert s.worker.sent == [SetMode("edits"), SetMode("auto"), SetMode("plan"), SetMode("ask")]
+
+
+async def test_the_shells_keys_edit_the_line() -> None:
+    async with screen() as s:
+        await s.pilot.press(*"one two", "ctrl+w", "ctrl+a", *"x", "ctrl+f", "ctrl+k")
+        assert s.prompt.text == "xo"
+        await s.pilot.press("ctrl+e", "z", "ctrl+b", "y", "ctrl+e", "ctrl+u")
+        assert s.prompt.text == ""
+
+
+async def test_a_large_paste_is_a_chip_and_is_sent_whole() -> None:
+    pasted = "\n".join(f"line {n}" for n in range(84))
+    async with screen() as s:
+        s.prompt.paste(pasted.replace("\n", "\r"))
+        assert s.prompt.text == "[pasted 84 lines]"
+        await s.pilot.press(*" why?", "enter")
+        assert s.worker.sent == [Submit(f"{pasted} why?")]
+
+
+async def test_backspace_takes_a_chip_as_one() -> None:
+    async with screen() as s:
+        s.prompt.paste("x\n" * 50)
+        await s.pilot.press("backspace")
+        assert s.prompt.text == ""
+
+
+async def test_tab_takes_the_marked_completion() -> None:
+    async with screen() as s:
+        await s.pilot.press(*"/und", "tab")
+        assert s.prompt.text == "/undo"
+
+
+async def test_enter_on_a_marked_command_runs_it() -> None:
+    async with screen() as s:
+        await s.pilot.press(*"/contex", "enter")
+        assert s.worker.sent == [Inspect()]
+
+
+async def test_paths_complete_after_an_at_sign(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "retry.py").write_text("")
+    async with screen() as s:
+        s.prompt.folder = str(tmp_path)
+        await s.pilot.press(*"see @rety")
+        await s.settle(lambda: s.app.query_one(Popup).open)
+        await s.pilot.press("tab")
+        assert s.prompt.text == "see @src/retry.py "
+
+
+async def test_ctrl_r_finds_an_earlier_message() -> None:
+    async with screen() as s:
+        await s.play(Tape().said(UserSaid("fix the importer"), replay=True))
+        await s.pilot.press(*"import", "ctrl+r", "enter")
+        assert s.prompt.text == "fix the importer"
+        assert s.worker.sent == []
+
+
+async def test_waiting_messages_are_seen_and_taken_back() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened(), Busy("turn"), Queued(("later",)))
+        assert s.app.query_one("#queue").display
+        await s.pilot.press("alt+up")
+        assert s.worker.sent == [Unqueue()]
+        await s.play(Queued(()), Returned("later", "", 0))
+        assert s.prompt.text == "later"
+        assert not s.app.query_one("#queue").display
+
+
+async def test_a_refused_prompt_comes_back_before_what_is_being_written() -> None:
+    async with screen() as s:
+        await s.pilot.press(*"new")
+        await s.play(Returned("old", "It would not fit in the window."))
+        assert s.prompt.text == "old\nnew"
+        assert "It would not fit in the window." in s.text()
+
+
+async def test_streamed_text_is_replaced_by_its_record() -> None:
+    async with screen() as s:
+        tape = Tape()
+        await s.play(*tape.opened(), Busy("turn"), Streaming("the **ans"), Streaming("wer**"))
+        await s.settle(lambda: "the **answer**" in s.text())
+        await s.play(tape.said(AssistantSaid("the **answer**", (), None, "done", "m", 1)), tape.idle())
+        assert s.text().count("the answer") == 1
+        assert "**" not in s.text()
+
+
+async def test_a_restarted_request_forgets_what_had_arrived() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened(), Busy("turn"), Streaming("half a thought"))
+        await s.settle(lambda: "half" in s.text())
+        await s.play(Restreamed())
+        assert "half" not in s.text()
+
+
+async def test_ten_thousand_records_load_and_only_what_is_near_is_drawn() -> None:
+    async with screen() as s:
+        await s.play(*scenes.long_session(10_000))
+        assert "finished 2499" in s.text()
+        assert len(s.transcript._rows._drawn) < 200
+
+
+async def test_the_end_stays_in_view_until_the_reader_scrolls_away() -> None:
+    async with screen() as s:
+        tape = Tape()
+        await s.play(*scenes.long_session(400))
+        await s.pilot.press("pageup")
+        seen = s.text()
+        tape.number = 1_000
+        await s.play(tape.said(UserSaid("a new message")))
+        assert s.text() == seen
+        await s.pilot.press("ctrl+end")
+        await s.play(tape.said(UserSaid("and another")))
+        assert "and another" in s.text()
+
+
+async def test_scrolling_to_the_start_over_guessed_heights_shows_the_beginning() -> None:
+    async with screen() as s:
+        await s.play(*scenes.long_session(2_000))
+        await s.pilot.press("ctrl+home")
+        assert "Ullage" in s.text()
+        assert "question 0" in s.text()
+
+
+async def test_another_size_keeps_the_end_in_view() -> None:
+    async with screen((120, 40)) as s:
+        await s.play(*scenes.long_session(400))
+        await s.pilot.resize_terminal(40, 12)
+        await s.settle(lambda: "finished 99" in s.text())
+
+
+async def test_ctrl_o_opens_folded_output_and_folds_it_again() -> None:
+    async with screen() as s:
+        tape = Tape()
+        output = "\n".join(f"out {n}" for n in range(18))
+        await s.play(*tape.opened(), tape.said(ToolReturned("c", "bash", "bash ls", output, exit_status=0)))
+        assert "13 more lines" in s.text()
+        await s.pilot.press("ctrl+o")
+        await s.pilot.pause()
+        assert "out 9" in s.text()
+        await s.pilot.press("ctrl+o")
+        await s.pilot.pause()
+        assert "out 9" not in s.text()
+
+
+async def test_a_huge_answer_is_laid_out_at_its_end_only() -> None:
+    live = Live("agent", Flow(70))
+    for _ in range(400):
+        live.flow.feed("word " * 200)
+    first = live.flow.feed("and more")
+    assert len(live.flow.lines) - first <= 2
+
+
+async def test_brackets_in_every_place_are_text() -> None:
+    evil = "[/] [red]x[/blue] [@click=app.bell]y[/]"
+    async with screen() as s:
+        tape = Tape()
+        await s.play(
+            *tape.opened(),
+            tape.said(UserSaid(evil)),
+            tape.said(AssistantSaid(evil, (), None, "done", "m", 1)),
+            tape.said(ToolReturned("c", "bash", evil, evil)),
+            Busy("turn"),
+            Queued((evil,)),
+            Asking(1, "c", "bash", evil, evil, command=evil, prefix=evil),
+        )
+        await s.pilot.pause()
+        assert s.text().count("[/] [red]x[/blue]") >= 3
+        assert "[red]x" in s.app.export_screenshot().replace("&#160;", " ")
+
+
+ASK = Asking(7, "c", "bash", "Run a command", "no rule", command="rm -rf build\n" * 30, prefix="rm")
+
+
+async def test_a_key_pressed_too_early_does_not_approve() -> None:
+    clock = Clock()
+    async with screen(clock=clock) as s:
+        approval = s.app.query_one(Approval)
+        await s.play(*Tape().opened(), Busy("turn"), ASK)
+        await s.pilot.press("y", "enter")
+        assert s.worker.sent == []
+        clock.at += 0.29
+        await s.pilot.press("y", "s", "p", "n", "enter")
+        assert s.worker.sent == []
+        clock.at += 0.02
+        await s.pilot.press("y")
+        assert s.worker.sent == [Answer(7, "once")]
+        assert not approval.display
+
+
+async def asked(s: Screen) -> None:
+    await s.play(*Tape().opened(), Busy("turn"), ASK)
+    await seen(s)
+
+
+async def seen(s: Screen) -> None:
+    """The panel has been in view for long enough."""
+    await s.pilot.pause()
+    s.clock.at += 1
+
+
+async def test_choices_by_arrow_and_enter() -> None:
+    async with screen() as s:
+        await asked(s)
+        await s.pilot.press("down", "down", "enter")
+        assert s.worker.sent == [Answer(7, "project")]
+
+
+async def test_a_refusal_carries_its_reason() -> None:
+    async with screen() as s:
+        await asked(s)
+        await s.pilot.press("n")
+        await s.pilot.press(*"use make clean", "enter")
+        assert s.worker.sent == [Answer(7, "refuse", "use make clean")]
+
+
+async def test_escape_in_the_panel_stops_the_turn_and_answers_nothing() -> None:
+    async with screen() as s:
+        await asked(s)
+        await s.pilot.press("escape")
+        assert s.worker.sent == [Interrupt()]
+        await s.play(Tape().idle())
+        assert not s.app.query_one(Approval).display
+        assert s.prompt.has_focus
+
+
+async def test_questions_are_answered_in_the_order_asked() -> None:
+    async with screen() as s:
+        await asked(s)
+        await s.play(Asking(8, "d", "edit", "Edit a file", "", diff="-a\n+b"))
+        await s.pilot.press("y")
+        await seen(s)
+        await s.pilot.press("s")
+        assert s.worker.sent == [Answer(7, "once"), Answer(8, "session")]
+
+
+async def test_the_choices_are_in_view_on_twelve_lines() -> None:
+    async with screen((40, 12)) as s:
+        await asked(s)
+        await s.pilot.pause()
+        choices = s.app.query_one("#choices")
+        assert choices.region.height == 4
+        assert choices.region.bottom <= 12
+        assert s.app.query_one("#body").size.height >= 2
+        assert s.app.query_one("#body").max_scroll_y > 0
+
+
+async def test_letters_typed_into_the_panel_do_not_reach_the_draft() -> None:
+    async with screen() as s:
+        await asked(s)
+        await s.pilot.press("q", "w")
+        assert s.prompt.text == ""
+        assert s.worker.sent == []
+
+
+async def test_enter_commits_exactly_the_records_of_the_plan() -> None:
+    async with screen() as s:
+        await s.play(Planned(scenes.PLAN))
+        assert isinstance(s.app.screen, PlanScreen)
+        await s.pilot.press("enter")
+        assert s.worker.sent == [Prune(records=(14, 15, 18))]
+
+
+async def test_escape_leaves_the_plan_undone() -> None:
+    async with screen() as s:
+        await s.play(Planned(scenes.PLAN))
+        await s.pilot.press("escape")
+        assert s.worker.sent == []
+        assert not isinstance(s.app.screen, PlanScreen)
+
+
+async def test_a_summary_is_edited_and_accepted() -> None:
+    async with screen() as s:
+        await s.play(Reviewing("## Goal\nport", "files", 100, 10))
+        assert isinstance(s.app.screen, ReviewScreen)
+        await s.pilot.press("ctrl+home", "X", "ctrl+s")
+        assert s.worker.sent == [Reviewed("X## Goal\nport")]
+
+
+async def test_a_summary_is_dropped_by_two_escapes_only() -> None:
+    async with screen() as s:
+        await s.play(Reviewing("## Goal\nport", "files", 100, 10))
+        await s.pilot.press("escape")
+        assert s.worker.sent == []
+        await s.pilot.press("escape")
+        assert s.worker.sent == [Reviewed(None)]
+
+
+async def test_the_context_table_marks_and_asks_for_the_plan() -> None:
+    rows = tuple(Row(n, "tool", f"[read] {n}", 1_000 * n, n, "live", True) for n in (3, 5, 8))
+    async with screen() as s:
+        await s.play(Inspected(scenes.METER, rows, (("system", 2_000),)))
+        assert isinstance(s.app.screen, ContextScreen)
+        await s.pilot.press("space", "space", "enter")
+        assert s.worker.sent == [Prune(records=(3, 5), dry_run=True)]
+
+
+async def test_a_session_is_picked_from_the_list_that_was_handed_in() -> None:
+    choices = Choices(sessions=lambda: [("/s/a", "importer", "2 h ago"), ("/s/b", "retry", "1 d ago")])
+    async with screen(choices=choices) as s:
+        await s.pilot.press(*"/resume", "enter")
+        await s.pilot.pause(0.1)
+        await s.pilot.press(*"ret", "enter")
+        await s.settle(lambda: bool(s.worker.sent))
+        assert [getattr(command, "path", None) for command in s.worker.sent] == ["/s/b"]
+
+
+async def test_escape_twice_while_resting_offers_the_messages_to_go_back_to() -> None:
+    async with screen() as s:
+        tape = Tape()
+        await s.play(*tape.opened(), tape.said(UserSaid("first")), tape.said(UserSaid("second")))
+        await s.pilot.press("escape", "escape")
+        await s.pilot.pause(0.1)
+        await s.pilot.press("down", "enter")
+        await s.settle(lambda: bool(s.worker.sent))
+        assert s.worker.sent == [Rewind(1)]
+
+
+async def test_a_question_mark_in_an_empty_prompt_lists_the_keys() -> None:
+    async with screen() as s:
+        await s.pilot.press("?")
+        assert len(s.app.screen_stack) == 2
+        await s.pilot.press("escape", "w", "?")
+        assert s.prompt.text == "w?"
+
+
+async def test_events_that_came_before_the_screen_stood_are_shown() -> None:
+    app = UllageApp(lambda command: None, ascii=False)
+    for event in scenes.rewritten():
+        app.post_event(event)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.pause()
+        view = app.query_one(Transcript)
+        assert any("compacted" in view.render_line(y).text for y in range(view.size.height))
+
+
+async def test_the_meter_takes_one_line_on_a_short_screen_and_two_on_a_tall_one() -> None:
+    async with screen((80, 24)) as s:
+        await s.play(Metered(scenes.METER))
+        assert s.app.query_one(MeterBar).size.height == 2
+    async with screen((40, 12)) as s:
+        await s.play(Metered(scenes.METER))
+        bar = s.app.query_one(MeterBar)
+        assert bar.size.height == 1
+        assert bar.render_line(0).text.strip() == "38% of 160k/200k ● 4:12"
+
+
+async def test_an_ascii_terminal_gets_ascii_alone() -> None:
+    async with screen(ascii=True) as s:
+        await s.play(*scenes.streaming())
+        await s.pilot.pause(0.1)
+        svg = s.app.export_screenshot()
+    shown = svg[svg.index('-matrix">') :].replace("&#160;", " ")
+    assert all(character.isascii() for character in shown)
+
+
+async def test_idle_after_busy_gives_the_prompt_back() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened(), Busy("turn"))
+        seen_busy = [s.prompt.busy]
+        await s.play(Idle("s", "p", "failed", "The key was refused by the provider."))
+        seen_busy.append(s.prompt.busy)
+        assert seen_busy == [True, False]
+        assert "The key was refused by the provider." in s.text()

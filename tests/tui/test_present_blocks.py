@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agent.wire import Appended, Crashed, Event, Finished, Idle, Opened, Returned, Told, ToolRunning
+from compaction.records import (
+    AssistantSaid,
+    Body,
+    Compacted,
+    CompactionFailed,
+    Gate,
+    Noted,
+    Outcome,
+    Pinned,
+    Pruned,
+    Record,
+    Reloaded,
+    Reverted,
+    Rewound,
+    SettingsChanged,
+    ToolCall,
+    ToolReturned,
+    Usage,
+    UserSaid,
+    WindowLearned,
+)
+from tests.tui import scenes
+from tui import cards
+from tui.block import Block, Fold, plain
+from tui.present import Presenter
+from tui.wording import FAILURES, GATES
+
+
+def shown(*events: Event) -> list[str]:
+    presenter = Presenter()
+    return [plain(block) for event in events for block in presenter.show(event)]
+
+
+def said(body: Body, id: int = 7, at: float = 0.0) -> Appended:
+    return Appended(Record(id, at, body))
+
+
+def test_a_session_in_plain_text() -> None:
+    presenter = Presenter()
+    latest: dict[str, Block] = {}
+    for event in scenes.working():
+        for block in presenter.show(event):
+            latest[block.key] = block
+    texts = [plain(block) for block in latest.values()]
+    assert texts[:5] == [
+        "Ullage (new session · 2026-swift-otter)\nclaude-sonnet\n/home/ada/project",
+        "The retries hammer the server. Find out why and fix it, please.",
+        "I'll read the code and run its tests first.",
+        "✓ read src/retry.py (0.4 s · 120 lines · ~60 tokens · #3)",
+        "✗ bash pytest -q tests/test_retry.py (exit 1 · 2.7 s · ~435 tokens · #4)\n"
+        + "\n".join(scenes.PYTEST.split("\n")[:6])
+        + "\n… 31 more lines\n"
+        + "\n".join(scenes.PYTEST.split("\n")[-6:]),
+    ]
+
+
+def test_brackets_are_text_and_controls_are_gone() -> None:
+    texts = shown(
+        said(UserSaid("[red]x[/] [/] \x1b[31mred\x00")),
+        said(AssistantSaid("a\x1b]52;c;x\x07b", (), None, "done", "m", 1)),
+    )
+    assert texts == ["[red]x[/] [/] red", "ab"]
+
+
+def test_an_edit_is_shown_as_the_diff_its_arguments_ask_for() -> None:
+    call = ToolCall("c", "edit", json.dumps({"path": "a.py", "old": "one\ntwo", "new": "one\nthree"}))
+    reply = AssistantSaid("", (call,), None, "calls", "m", 1)
+    texts = shown(said(reply, 1, 0.0), said(ToolReturned("c", "edit", "edit a.py", "ok", changed=True), 2, 1.5))
+    assert texts == ["… edit a.py", "✓ edit a.py (1.5 s · #2)\n one\n-two\n+three"]
+
+
+def test_a_failed_edit_shows_what_the_tool_said_instead() -> None:
+    call = ToolCall("c", "edit", json.dumps({"path": "a.py", "old": "one", "new": "two"}))
+    reply = AssistantSaid("", (call,), None, "calls", "m", 1)
+    texts = shown(said(reply), said(ToolReturned("c", "edit", "edit a.py", "`old` is not in a.py", failed=True)))
+    assert texts[-1] == "✗ edit a.py (#7)\n`old` is not in a.py"
+
+
+@pytest.mark.parametrize("arguments", ["{", "[]", "null", '"x"', '{"path": 3}', "[" * 5_000])
+def test_arguments_that_are_no_object_still_give_a_card(arguments: str) -> None:
+    assert cards.waiting(cards.Call(ToolCall("c", "edit", arguments), 0.0)).title == "edit"
+
+
+def test_a_running_tool_shows_the_end_of_what_it_printed() -> None:
+    presenter = Presenter()
+    presenter.show(ToolRunning("c", "bash", "bash make", "one\n"))
+    (block,) = presenter.show(ToolRunning("c", "bash", "bash make", "two\n"))
+    assert (block.key, block.state, block.body) == ("call:c", "running", "one\ntwo\n")
+
+
+def test_the_result_takes_the_place_of_the_running_card() -> None:
+    presenter = Presenter()
+    (running,) = presenter.show(ToolRunning("c", "bash", "bash make", ""))
+    (done,) = presenter.show(said(ToolReturned("c", "bash", "bash make", "ok", exit_status=0)))
+    assert running.key == done.key
+
+
+def test_rewrites_are_dividers_with_sizes_and_reasons() -> None:
+    texts = shown(
+        said(Pruned((14, 15), "pruned", Gate.PROACTIVE, 143_900, 118_200), 20),
+        said(Pruned((14,), "spilled", Gate.PRE_FLIGHT, 190_000, 20_000), 21),
+        said(Compacted("sum", "facts", 57, 2, None, "tests", Gate.ASKED, 118_200, 31_200, "m", cost=0.04), 22),
+        said(Compacted("sum", "", 57, 2, None, "", Gate.EMERGENCY, 118_200, 31_200, "m"), 23),
+        said(Reverted(22, 31_200, 118_200), 24),
+        said(Rewound(12), 25),
+    )
+    assert texts == [
+        "pruned 2 results (144k → 118k · cache breaks at #14 · over the trigger · #20)",
+        "moved 1 result to disk (190k → 20k · cache breaks at #14 · before sending · #21)",
+        "compacted (118k → 31.2k · kept from #57 · focus: tests · $0.04 · #22)",
+        "cut back without asking the model (118k → 31.2k · kept from #57 · as a last resort · #23)",
+        "undone: #22 (31.2k → 118k · #24)",
+        "rewound to before #12 (#25)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "outcome", [o for o in Outcome if o not in (Outcome.SPILLED, Outcome.PRUNED, Outcome.COMPACTED)]
+)
+def test_every_failure_has_its_sentence(outcome: Outcome) -> None:
+    assert outcome in FAILURES
+
+
+def test_every_gate_has_its_words() -> None:
+    assert set(GATES) == set(Gate)
+
+
+def test_a_failed_compaction_says_what_was_kept_and_its_tag() -> None:
+    (text,) = shown(said(CompactionFailed(Gate.PROACTIVE, Outcome.NOT_SMALLER, "", 31_000, prior=True)))
+    assert text == (
+        "The summary would not have made the conversation smaller; it was not used."
+        " (over the trigger, at 31k) [proactive.not_smaller.with_prior]"
+    )
+
+
+def test_what_the_log_said_is_not_said_again() -> None:
+    failed = CompactionFailed(Gate.ASKED, Outcome.NOT_SMALLER, "", 31_000)
+    texts = shown(
+        said(failed),
+        Finished("compact", False, 1, "asked.not_smaller.no_prior", "not smaller"),
+        said(Noted("The provider is down.", "error")),
+        Idle("s", "p", "failed", "The provider is down."),
+    )
+    assert len(texts) == 2
+
+
+def test_a_wish_that_changed_nothing_says_why() -> None:
+    assert shown(Finished("prune", False, 4, None, "Nothing to prune.")) == ["Nothing to prune."]
+    assert shown(Finished("prune", True, 0, "asked.pruned", "Pruned.")) == []
+
+
+def test_errors_and_refused_prompts_are_sentences() -> None:
+    assert shown(Returned("draft", "It would not fit.")) == ["It would not fit."]
+    assert shown(Idle("s", "p", "failed", "The key was refused.")) == ["The key was refused."]
+    assert shown(Idle("s", "p", "interrupted")) == ["Stopped."]
+    (crash,) = shown(Crashed("KeyError: 'x'", "trace"))
+    assert crash.startswith("Ullage itself failed: KeyError: 'x'. The session log is whole")
+
+
+def test_the_small_records_are_one_line_each() -> None:
+    texts = shown(
+        said(Pinned(12)),
+        said(Pinned(12, on=False)),
+        said(Reloaded("s", ("a", "b"), ())),
+        said(SettingsChanged(model="opus", budget="60%")),
+        said(WindowLearned("opus", "e", 200_000, None, 231_000)),
+        said(WindowLearned("opus", "e", None, 90_000, 90_000)),
+        Told("Cleaned up.", "info"),
+    )
+    assert texts == [
+        "#12 is pinned.",
+        "#12 is no longer pinned.",
+        "instructions read anew (2 instruction files · #7)",
+        "model is now opus, budget is now 60%.",
+        "The provider refused the request of about 231k as too long: the window of opus is 200k."
+        " Learned for next time.",
+        "The provider refused the request of about 90k as too long without saying its window;"
+        " it is taken to be under 90k.",
+        "Cleaned up.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        ("length", "cut at its output limit"),
+        ("filtered", "filter withheld"),
+        ("aborted", "Stopped."),
+        ("failed", "broke off"),
+    ],
+)
+def test_an_answer_that_ended_early_says_why(stop: str, words: str) -> None:
+    texts = shown(said(AssistantSaid("half", (), Usage(), stop, "m", 1)))  # type: ignore[arg-type]
+    assert words in texts[-1]
+
+
+def test_opening_says_the_notices_once() -> None:
+    texts = shown(Opened("s", "p", "/f", "m", "ask", False, ("unknown setting `bugdet`: did you mean `budget`?",)))
+    assert texts[-1] == "unknown setting `bugdet`: did you mean `budget`?"
+
+
+def test_a_fold_never_hides_a_single_line() -> None:
+    block = Block("k", "tool", "t", "1\n2\n3\n4", fold=Fold(2, 1))
+    assert plain(block) == "t\n1\n2\n3\n4"
