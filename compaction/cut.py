@@ -152,8 +152,8 @@ def choose_cut(
     items = view.conversation
     steps = _suffix_sums([item.role == "assistant" for item in items])
     # An emergency asks no model: cutting where the last one did would write the same view again.
-    least = tail_start(view) + 1 if gate is Gate.EMERGENCY else 0
-    legal = [at for at in legal_cuts(view) if at >= least and steps[at] >= 1 and _gives(view, at)]
+    least = max(_gives_from(view), tail_start(view) + 1 if gate is Gate.EMERGENCY else 0)
+    legal = [at for at in legal_cuts(view) if at >= least and steps[at] >= 1]
     if not legal:
         return None
     tokens = _suffix_sums([ruler.item(item) for item in items])
@@ -188,10 +188,11 @@ def _suffix_sums(values: Sequence[int]) -> list[int]:
     return list(accumulate(reversed(values), initial=0))[::-1]
 
 
-def _gives(view: View, at: int) -> bool:
-    """Whether a cut here takes anything out of the view that its layout does not put back word for word."""
+def _gives_from(view: View) -> int:
+    """From which position on a cut takes anything out of the view that its layout does not put back word for word."""
     shown = {item.record for item in (view.primer, view.newest_user) if item} | set(view.pins)
-    return any(item.record not in shown for item in view.conversation[prefix_start(view) : at])
+    items = view.conversation
+    return next((at + 1 for at in range(prefix_start(view), len(items)) if items[at].record not in shown), len(items))
 
 
 def _cut(view: View, at: int, tokens: list[int], steps: list[int], lowered: bool = False) -> Cut:

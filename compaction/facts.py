@@ -25,6 +25,10 @@ TITLE = "[facts kept by the program]"
 # An entry longer than this is a blob, not a name; characters.
 MOST_ENTRY = 160
 
+# How far back identifiers are looked for, characters: a sheet holds a hundred or two of them, a megabyte of text has
+# thousands, and reading more would be felt (about half a second). Files and commands are known from all records.
+MOST_SCANNED = 1_000_000
+
 # How much of the room still left each part may take, in percent, in the order the parts are filled: changed files
 # cannot be told from anything else, a failed command is soon repeated, and what was only read is cheaply read again.
 SHARES = {"Files changed": 40, "Commands": 50, "Files read": 50, "Named, and not in the summary": 100}
@@ -136,7 +140,7 @@ def _parts(dropped: Sequence[Record], summary: str) -> Iterable[_Part]:
     yield _Part("Files changed", tuple(map(_one_line, changed)))
     yield _Part("Commands", tuple(f"{_one_line(title)}: {status}" for title, status in commands.items()), True)
     yield _Part("Files read", tuple(_one_line(p) for p in read if p not in changed))
-    found = _newest_last(i for record in dropped for text in _texts(record) for i in identifiers(text))
+    found = _newest_last(i for text in _newest_texts(dropped) for i in identifiers(text))
     missing = tuple(i for i in found if i not in summary and i not in named)
     yield _Part("Named, and not in the summary", missing)
 
@@ -149,6 +153,19 @@ def _newest_last(entries: Iterable[str] | Iterable[tuple[str, str]]) -> dict[str
         ordered.pop(key, None)
         ordered[key] = value
     return ordered
+
+
+def _newest_texts(dropped: Sequence[Record]) -> Sequence[str]:
+    """The newest texts that come to `MOST_SCANNED` characters, oldest first."""
+    texts: list[str] = []
+    left = MOST_SCANNED
+    for record in reversed(dropped):
+        for text in reversed(list(_texts(record))):
+            if left <= 0:
+                return texts[::-1]
+            texts.append(text[-left:])
+            left -= len(text)
+    return texts[::-1]
 
 
 def _texts(record: Record) -> Iterable[str]:

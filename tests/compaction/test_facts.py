@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.cut import Cut
+from compaction.cut import Cut, prefix_start
 from compaction.facts import fact_sheet, identifiers
 from compaction.records import Body
 from compaction.tokens import Ruler
@@ -28,7 +28,7 @@ from tests.compaction.build_log import (
 def cut_before_last_step(view: View) -> Cut:
     items = view.conversation
     at = max(i for i, item in enumerate(items) if item.role == "assistant")
-    return Cut(items[at].record, at, items[:at], items[at:], 0, 1)
+    return Cut(items[at].record, at, items[prefix_start(view) : at], items[at:], 0, 1)
 
 
 def sheet(*bodies: Body | tuple[Body, ...], summary: str = "", cap: int = 500, by: Ruler | None = None) -> str:
@@ -92,6 +92,16 @@ def test_a_failed_edit_changed_nothing() -> None:
     text = sheet(user("go"), failed)
     assert "Files changed" not in text
     assert "Files read: a.py" in text
+
+
+def test_identifiers_are_looked_for_in_the_newest_million_characters() -> None:
+    far, near = "/srv/far.conf", "/srv/near.conf"
+    text = sheet(user(f"see {far}"), says("x " * 300_000), says(f"and {near}"), says("y " * 150_000))
+    assert near in text
+    assert far in text
+    text = sheet(user(f"see {far}"), says("x " * 400_000), says(f"and {near}"), says("y " * 150_000))
+    assert near in text
+    assert far not in text
 
 
 def test_a_foreign_title_stays_on_one_line() -> None:

@@ -16,7 +16,7 @@ from compaction.view import View, step
 from tests.compaction.arbitrary_logs import Session, check_valid, orderly_sessions
 from tests.compaction.build_log import budget, ruler
 
-FEW = settings(max_examples=150, deadline=None)
+FEW = settings(max_examples=80, deadline=None)
 _GATES = st.sampled_from(list(Gate))
 _BUDGETS = st.sampled_from([budget(), budget(32_000), budget(4_096), budget(None), budget(1_000_000)])
 _ROOMS = st.none() | st.integers(0, 60_000)

@@ -15,7 +15,9 @@ _PIECES = st.sampled_from(
     ["a", "é", "e\u0301", "e\u0301\u0323", "👩\u200d👩\u200d👧", "👍🏽", "🇩🇪", "❤\ufe0f", "क\u094d\u200dष", "ن\u200cن",
      "한", "\r\n", "\n", " ", "漢", "1\ufe0f\u20e3"]
 )  # fmt: skip
-_TEXT = st.lists(_PIECES, max_size=150).map("".join) | st.text(max_size=300)
+# Lists are drawn short: a few pieces again and again make texts worth cutting.
+_LONG = st.tuples(st.lists(_PIECES, min_size=1, max_size=12), st.integers(1, 40)).map(lambda t: "".join(t[0]) * t[1])
+_TEXT = _LONG | st.text(max_size=300)
 
 
 @given(text=_TEXT, most=st.integers(0, 320), note=st.sampled_from(["", "page it", "record 12"]))
@@ -35,6 +37,8 @@ def test_the_marker_counts_exactly_what_is_missing_and_the_rest_is_untouched(tex
     found = re.search(r"\n\[… ([\d,]+) characters removed …\]\n", short)
     assert found is not None
     head, tail = short[: found.start()], short[found.end() :]
+    assert head_end(text, len(head)) == len(head)
+    assert tail_start(text, len(text) - len(tail)) == len(text) - len(tail)
     assert text.startswith(head)
     assert text.endswith(tail)
     assert len(head) + int(found[1].replace(",", "")) + len(tail) == len(text)

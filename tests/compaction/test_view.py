@@ -140,6 +140,8 @@ def test_calls_without_results_are_answered_and_results_without_calls_dropped() 
 def test_a_call_id_used_again_takes_the_newest_calls_result() -> None:
     view = view_of(calls("x"), returned("x", "one"), calls("x"), returned("x", "two"), returned("x", "three"))
     assert texts(view) == ["", "one", "", "two"]
+    killed = view_of(calls("x"), user("again"), calls("x"), returned("x", "two"))
+    assert texts(killed) == ["", NO_RESULT, "again", "", "two"]
 
 
 def test_after_a_compaction_the_view_is_primer_pins_summary_newest_message_tail() -> None:
