@@ -80,6 +80,7 @@ async def _glob(args: Args, ws: Workspace) -> Result:
     argv, asked = (search.files_with(ws.ripgrep), b"") if ws.ripgrep else search.plain("files", root)
     ended = await search.feed(argv, root.folder, asked, names.take)
     found = await asyncio.to_thread(_matching, names.names, pattern)
+    found = [name for name in found if not ws.hidden(root.folder / name)]
     where = one_line(ws.shown(root.folder), 80)
     partial = f" The list was stopped after {search.SECONDS} seconds; narrow path." if ended.late else ""
     if not found:

@@ -43,7 +43,7 @@ class _Hits:
     buffer: bytes = b""
     last: bytes | None = None
     full: bool = False
-    after: int = 0
+    skipping: bool = False
 
     def take(self, piece: bytes) -> bool:
         """One more piece; False when enough was counted."""
@@ -67,6 +67,11 @@ class _Hits:
         digits = len(row) - len(row.lstrip(b"0123456789"))
         matched = row[digits : digits + 1] == b":"
         new_file = path != self.last
+        if new_file:
+            self.skipping = self.ws.hidden(search.real_path(self.root, path))
+        if self.skipping:
+            self.last = path
+            return
         self.found += matched
         self.files += new_file and (matched or not self.full)
         self.last = path

@@ -73,7 +73,7 @@ def _read(args: Args, ws: Workspace, stop: threading.Event) -> Result:
     except FileNotFoundError as error:
         raise text_files.missing(ws, path, args["path"]) from error
     if stat.S_ISDIR(status.st_mode):
-        return Result(_listing(path, shown, offset, min(limit, LISTED), ws.page_characters), paths=(shown,))
+        return Result(_listing(path, shown, offset, min(limit, LISTED), ws), paths=(shown,))
     with text_files.open_regular(path, shown) as file:
         head = file.read(text_files.SNIFFED)
         status = os.fstat(file.fileno())
@@ -127,12 +127,12 @@ def _framed(found: Page, shown: str, offset: int, bom: bool) -> str:
     return head + text + end
 
 
-def _listing(path: Path, shown: str, offset: int, limit: int, characters: int) -> str:
+def _listing(path: Path, shown: str, offset: int, limit: int, ws: Workspace) -> str:
     """A folder's entries, sorted; folders end in `/`, links show where they lead."""
     with os.scandir(path) as found:
-        entries = sorted(found, key=lambda e: e.name)
+        entries = sorted((e for e in found if not ws.hidden(path / e.name)), key=lambda e: e.name)
     lines: list[str] = []
-    room = characters - FRAME
+    room = ws.page_characters - FRAME
     for entry in entries[offset - 1 : offset - 1 + limit]:
         line = one_line(entry.name, 200)
         if entry.is_symlink():

@@ -130,10 +130,14 @@ def complaint_of(text: str) -> str:
     return one_line(lines[-1].removeprefix("error: ") if lines else "no reason given", 200)
 
 
+def real_path(root: Root, found: bytes) -> Path:
+    """A path that a search printed."""
+    return root.folder / os.fsdecode(found).removeprefix("./")
+
+
 def shown_path(ws: Workspace, root: Root, found: bytes) -> str:
     """A path that a search printed, as the model sees it."""
-    relative = os.fsdecode(found).removeprefix("./")
-    return visible(ws.shown(root.folder / relative)).replace("\n", "\\n")
+    return visible(ws.shown(real_path(root, found))).replace("\n", "\\n")
 
 
 def glob_pattern(ws: Workspace, root: Root, pattern: str) -> str:

@@ -67,6 +67,11 @@ def stamp_of(path: Path) -> Stamp | None:
     return Stamp(status.st_mtime_ns, status.st_size, digest(data))
 
 
+def _nothing(path: Path) -> bool:
+    """No path is hidden."""
+    return False
+
+
 def _silent(call_id: str, text: str) -> None:
     """Nobody listens to live output."""
 
@@ -78,6 +83,7 @@ class Workspace:
     `page_characters` bounds a page of `read` and `grep` output (characters). `on_output(call_id, text)` gets what a
     running command printed since the last call, clean, on the worker's loop, about ten times a second; it may not
     raise. `environ` is what the commands' environment is made from, `environment` the policy that takes secrets out.
+    `hidden` says which real paths `grep`, `glob` and listings leave out (`Rules.hides`: what a rule denies to be read).
     `sandbox` None runs commands as they are; without `ripgrep` (its path) the searches are plain Python.
     """
 
@@ -88,6 +94,7 @@ class Workspace:
     environment: Environment = field(default_factory=Environment)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     sandbox: Sandbox | None = None
+    hidden: Callable[[Path], bool] = _nothing
     ripgrep: str | None = field(default_factory=lambda: shutil.which("rg"))
     cwd: Path = field(init=False)
     seen: dict[Path, Stamp] = field(init=False, default_factory=dict)

@@ -87,8 +87,9 @@ class Write:
             stamp = text_files.replace_file(plan.path, plan.data)
             ws.was_read(plan.path, stamp)
             lines = plan.after.count("\n") + (not plan.after.endswith("\n") and plan.after != "")
+            count = f"{lines:,} {'line' if lines == 1 else 'lines'}"
             verb = "Overwrote" if plan.exists else "Created"
-            text = f"{verb} {visible(plan.shown)}: {lines:,} {'line' if lines == 1 else 'lines'}, {len(plan.data):,} bytes."
+            text = f"{verb} {visible(plan.shown)}: {count}, {len(plan.data):,} bytes."
             return Result(text, paths=(plan.shown,), changed=True)
 
         return await attempt(work, args["path"])
