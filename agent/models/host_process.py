@@ -73,6 +73,7 @@ class HostProcess:
         self._log = log
         self.ready: asyncio.Future[None] | None = None
         self.gone = False
+        self.over = asyncio.Event()
         self.why = ""
         self._exchanges: dict[int, Exchange] = {}
         self._last_id = 0
@@ -170,6 +171,7 @@ class HostProcess:
         if self.gone:
             return
         self.gone = True
+        self.over.set()
         self._process.kill()
         for handle in (self._watch, *self._deadlines.values()):
             if handle is not None:

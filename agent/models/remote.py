@@ -79,16 +79,26 @@ class RemoteModel:
         self._closed = False
 
     def start(self) -> None:
-        """Starts the child, without waiting. Harmless when it runs already."""
-        if self._process is None:
+        """Starts the child, without waiting. Harmless when it runs already. Raises `HostDied` when it cannot."""
+        if self._process is not None:
+            return
+        try:
             self._process = HostProcess(
                 self._python, self._log, beat=self._beat, patience=self._patience, cancel_patience=self._cancel_patience
             )
+        except OSError as error:
+            why = f"Ullage's own model process cannot be started: {error}. The conversation is kept."
+            raise HostDied(why) from error
 
     @property
     def pid(self) -> int | None:
         """The child's process id, for diagnostics."""
         return None if self._process is None else self._process.pid
+
+    async def ended(self) -> None:
+        """Waits until the child that runs now has ended."""
+        if self._process is not None:
+            await self._process.over.wait()
 
     async def ready(self) -> None:
         """Waits until the child can take requests. Raises `HostDied`."""
@@ -172,7 +182,8 @@ class RemoteModel:
                 done, _ = await asyncio.wait({process.ready}, timeout=START_PATIENCE)
                 if done and not process.gone:
                     return process
-                process.kill("it did not become ready")
+                if not done:
+                    process.kill("it did not become ready")
                 if last:
                     raise HostDied(_cannot_start(process, self._log))
         raise AssertionError("unreachable")

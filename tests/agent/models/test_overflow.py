@@ -1,4 +1,4 @@
-"""A refusal for length is recognised in every provider's words, with the right numbers, and nothing else is taken for one."""
+"""A refusal for length is recognised in every provider's words, with its numbers, and nothing else is taken for one."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ One child serves the whole module: its start takes seconds.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -184,11 +185,21 @@ async def test_signed_thinking_goes_back_unchanged_before_its_call(shared: Bench
 
 
 async def test_usage_comes_in_disjoint_buckets(shared: Bench) -> None:
-    stated = {"input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3_000, "output_tokens": 40}
+    stated = {
+        "input_tokens": 10,
+        "cache_read_input_tokens": 200,
+        "cache_creation_input_tokens": 3_000,
+        "output_tokens": 40,
+    }
     shared.script({"text": "Hi.", "usage": stated})
     assert (await shared.reply(shared.anthropic, asking())).usage == Usage(10, 200, 3_000, 40)
-    openai = {"prompt_tokens": 1_000, "completion_tokens": 50, "total_tokens": 1_050,
-              "prompt_tokens_details": {"cached_tokens": 900}, "completion_tokens_details": {"reasoning_tokens": 20}}  # fmt: skip
+    openai = {
+        "prompt_tokens": 1_000,
+        "completion_tokens": 50,
+        "total_tokens": 1_050,
+        "prompt_tokens_details": {"cached_tokens": 900},
+        "completion_tokens_details": {"reasoning_tokens": 20},
+    }
     shared.script({"text": "Hi.", "usage": openai})
     assert (await shared.reply(shared.openai, asking())).usage == Usage(100, 900, 0, 30, 20)
 
@@ -224,7 +235,12 @@ async def test_earlier_messages_are_sent_as_the_same_bytes_again(shared: Bench, 
         {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": '{"z": 1, "a":  2}'}}
     ]}  # fmt: skip
     first = ({"role": "system", "content": "You are ünïcode."}, {"role": "user", "content": "hello"})
-    later = (*first, said, {"role": "tool", "tool_call_id": "call_1", "content": "x"}, {"role": "user", "content": "go on"})
+    later = (
+        *first,
+        said,
+        {"role": "tool", "tool_call_id": "call_1", "content": "x"},
+        {"role": "user", "content": "go on"},
+    )
     await shared.ask(endpoint, Request(first, (TOOL,), 100))
     await shared.ask(endpoint, Request(later, (TOOL,), 100))
     before, after = (sent.raw for sent in shared.server.asked)
@@ -236,7 +252,10 @@ async def test_earlier_messages_are_sent_as_the_same_bytes_again(shared: Bench, 
 
 
 async def test_marks_reach_anthropic_and_nobody_else(shared: Bench) -> None:
-    messages = ({"role": "system", "content": "S", "_cache": True}, {"role": "user", "content": "hello", "_cache": True})
+    messages = (
+        {"role": "system", "content": "S", "_cache": True},
+        {"role": "user", "content": "hello", "_cache": True},
+    )
     request = Request(messages, ({**TOOL, "_cache": True},), 100)
     shared.script({"text": "One."}, {"text": "Two."})
     await shared.ask(shared.anthropic, request)
@@ -260,12 +279,14 @@ async def test_reads_of_each_request_are_reads_and_writes_of_the_one_before(shar
         reply = await shared.reply(shared.anthropic, Request(tuple(marked), (TOOL,), 100))
         assert reply.usage is not None
         usages.append(reply.usage)
-        messages.append({"role": "assistant", "content": reply.text, "tool_calls": [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in reply.calls
-        ]})  # fmt: skip
+        calls = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in reply.calls
+        ]
+        messages.append({"role": "assistant", "content": reply.text, "tool_calls": calls})
         messages += [{"role": "tool", "tool_call_id": c.id, "content": "x" * 100} for c in reply.calls]
     assert usages[0].cache_write > 0
-    for before, after in zip(usages, usages[1:], strict=False):
+    for before, after in itertools.pairwise(usages):
         assert after.cache_read == before.cache_read + before.cache_write
 
 
@@ -276,7 +297,9 @@ async def test_a_grammar_goes_to_the_server_as_it_is(shared: Bench) -> None:
 
 
 async def test_two_streams_at_once_do_not_mix(shared: Bench) -> None:
-    shared.script({"when": "first", "text": "a" * 400, "pause": 0.001}, {"when": "second", "text": "b" * 400, "pause": 0.001})
+    shared.script(
+        {"when": "first", "text": "a" * 400, "pause": 0.001}, {"when": "second", "text": "b" * 400, "pause": 0.001}
+    )
     one, two = await asyncio.gather(
         shared.ask(shared.openai, asking("first")), shared.ask(shared.openai, asking("second"))
     )
@@ -329,7 +352,12 @@ FAILURES: list[tuple[Step, type[ModelError], str, int]] = [
     (refusal(500, "boom"), Overloaded, "trouble of its own (500)", 4),
     (refusal(503, "Loading model"), Overloaded, "Loading model", 4),
     (refusal(529, "Overloaded"), Overloaded, "trouble of its own (529)", 4),
-    ({"error": {"status": 404, "body": "<html><title>nope</title><script>x</script></html>"}}, UnknownModel, "“nope”", 1),
+    (
+        {"error": {"status": 404, "body": "<html><title>nope</title><script>x</script></html>"}},
+        UnknownModel,
+        "“nope”",
+        1,
+    ),
     ({"error": {"status": 502, "body": "<html>bad gateway</html>"}}, Overloaded, "It sent a web page.", 4),
     ({"html": True}, NotAStream, "a web page where a stream", 1),
     ({"json": True, "text": "Hi."}, NotAStream, "a single JSON document", 1),
@@ -357,8 +385,11 @@ async def test_a_failure_says_what_it_is_and_is_retried_only_where_that_helps(
 
 
 async def test_what_was_asked_and_allowed_is_read_from_the_refusal(shared: Bench) -> None:
-    shared.script({"error": {"status": 400, "body": {"error": "Trying to keep the first 5000 tokens when context the overflows. "
-                   "However, the model is loaded with context length of only 4096 tokens, which is not enough."}}})  # fmt: skip
+    said = (
+        "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context "
+        "length of only 4096 tokens, which is not enough."
+    )
+    shared.script({"error": {"status": 400, "body": {"error": said}}})
     error = await shared.error(shared.openai, asking())
     assert isinstance(error, ContextOverflow)
     assert (error.window, error.asked, error.status) == (4_096, 5_000, 400)
@@ -381,7 +412,9 @@ async def test_a_provider_that_asks_for_minutes_is_not_waited_for(shared: Bench,
 
 
 @pytest.mark.parametrize(("phase", "requests"), [("before", 2), ("first", 2), ("middle", 1)])
-async def test_silence_for_the_deadline_ends_the_request(shared: Bench, endpoint: Endpoint, phase: str, requests: int) -> None:
+async def test_silence_for_the_deadline_ends_the_request(
+    shared: Bench, endpoint: Endpoint, phase: str, requests: int
+) -> None:
     shared.script(*[{"hang": phase, "text": "x" * 200}] * 5)
     error = await shared.error(endpoint, asking(deadline=0.3))
     assert type(error) is TimedOut
@@ -393,7 +426,9 @@ async def test_silence_for_the_deadline_ends_the_request(shared: Bench, endpoint
 @pytest.mark.parametrize("step", [
     {"drop": "middle", "text": "x" * 400}, {"drop": "reset", "text": "x" * 400}, {"finish": None, "text": "x" * 400},
 ])  # fmt: skip
-async def test_a_broken_stream_keeps_what_came_and_is_not_tried_again(shared: Bench, endpoint: Endpoint, step: Step) -> None:
+async def test_a_broken_stream_keeps_what_came_and_is_not_tried_again(
+    shared: Bench, endpoint: Endpoint, step: Step
+) -> None:
     shared.script(step)
     error = await shared.error(endpoint, asking())
     assert type(error) is CutOff
@@ -420,7 +455,9 @@ async def test_trouble_reported_inside_the_stream_is_the_providers(shared: Bench
 
 
 async def test_an_overflow_inside_the_stream_is_one(shared: Bench) -> None:
-    shared.script({"text": "x" * 400, "error_event": {"error": {"message": "prompt is too long: 9000 tokens > 8000 maximum"}}})
+    shared.script(
+        {"text": "x" * 400, "error_event": {"error": {"message": "prompt is too long: 9000 tokens > 8000 maximum"}}}
+    )
     error = await shared.error(shared.openai, asking())
     assert isinstance(error, ContextOverflow)
     assert error.window == 8_000
