@@ -332,9 +332,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan asked for by a dry run or a preview."""
+    """What a prune or compaction would do, or is about to: `offered` asks for the user's yes to exactly this plan."""
 
     plan: Plan
+    offered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +404,13 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
+class Drafted:
+    """A text the program puts into the prompt line, to be sent or changed (the tour does)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """A sentence for people that is not worth a record."""
 
@@ -441,5 +449,5 @@ class Crashed:
 
 Event: TypeAlias = (
     Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Progress | Planned | Reviewing
-    | Inspected | Finished | Queued | Returned | Told | Busy | Idle | Crashed
+    | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
 )  # fmt: skip

@@ -205,7 +205,7 @@ async def _prune(session: Session, command: Prune) -> Finished:
         session.view, session.ruler, session.budget, inside_turn=False, asked=True, every=command.every,
         records=command.records, force=command.force,
     )  # fmt: skip
-    session.emit(Planned(metering.prune_plan(session, plan)))
+    session.emit(Planned(metering.prune_plan(session, plan), offered=command.dry_run))
     if command.dry_run:
         return Finished("prune", False, 0 if plan.records else 4, None, "a plan: nothing was changed")
     if not plan.records:

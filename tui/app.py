@@ -10,10 +10,12 @@ Invariants
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import assert_never
 
 from textual.app import App, ComposeResult
@@ -27,6 +29,7 @@ from agent.wire import (
     Busy,
     Command,
     Crashed,
+    Drafted,
     Event,
     Finished,
     Gated,
@@ -45,7 +48,7 @@ from agent.wire import (
     ToolRunning,
 )
 from tui import attention
-from tui.actions import Action
+from tui.actions import Action, Wish
 from tui.ascii_only import AsciiOnly
 from tui.context_screen import ContextScreen
 from tui.desk import Choices, Desk
@@ -70,7 +73,7 @@ class Arrived(Message):
 class UllageApp(App[int]):
     """The screen. `run()` returns the exit status."""
 
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "Ullage"
     ENABLE_COMMAND_PALETTE = False
     VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT_ROWS, "-tall")]  # noqa: RUF012 - as textual declares it
@@ -84,9 +87,9 @@ class UllageApp(App[int]):
         remember: Callable[[str], None] | None = None,
         ascii: bool | None = None,
         now: Callable[[], float] = time.monotonic,
-        first: Command | None = None,
+        first: Wish | None = None,
     ) -> None:
-        """`send` hands a command to the worker; `first` is sent once the screen stands."""
+        """`send` hands a command to the worker; `first` is carried out once the screen stands."""
         super().__init__()
         self._send, self._first = send, first
         self._inbox: deque[Event] = deque()
@@ -119,7 +122,7 @@ class UllageApp(App[int]):
         self.query_one(Prompt).focus()
         self.post_message(Arrived())
         if self._first is not None:
-            self._send(self._first)
+            self.post_message(Wished(self._first))
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What every line goes through last."""
@@ -131,11 +134,12 @@ class UllageApp(App[int]):
         if len(self._inbox) == 1 and self.is_running:
             self.post_message(Arrived())
 
-    def on_arrived(self) -> None:
-        """Take a batch; come back for the rest."""
+    async def on_arrived(self) -> None:
+        """Take a batch; come back for the rest. The pause lets the terminal's own thread hand its keys in."""
         for _ in range(min(BATCH, len(self._inbox))):
             self.take(self._inbox.popleft())
         if self._inbox:
+            await asyncio.sleep(0)
             self.post_message(Arrived())
 
     def on_wished(self, message: Wished) -> None:
@@ -176,7 +180,7 @@ class UllageApp(App[int]):
             case Asking():
                 approval.ask(event)
                 attention.call(self, f"Ullage asks: {event.title}")
-            case Planned(plan=plan):
+            case Planned(plan=plan, offered=True):
                 self.push_screen(PlanScreen(plan))
             case Reviewing():
                 self.push_screen(ReviewScreen(event))
@@ -196,7 +200,9 @@ class UllageApp(App[int]):
                 approval.dismiss()
                 prompt.focus()
                 transcript.unstream()
-            case Gated() | Finished() | Told():
+            case Drafted(text=text):
+                prompt.put_back(text)
+            case Gated() | Finished() | Told() | Planned():
                 pass
             case _:
                 assert_never(event)

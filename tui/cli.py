@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     arguments = list(sys.argv[1:] if argv is None else argv)
     options = parse(arguments)
-    folder = Path(options.directory or ".").expanduser()
+    folder = Path(getattr(options, "directory", ".")).expanduser()
     if not folder.is_dir():
         print(f"ullage: -C {folder}: there is no such folder", file=sys.stderr)
         return 2

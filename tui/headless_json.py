@@ -19,6 +19,7 @@ from agent.wire import (
     Asking,
     Busy,
     Crashed,
+    Drafted,
     Event,
     Finished,
     Gated,
@@ -89,7 +90,7 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
         case Idle(session=session, path=path, stop=stop, error=error, code=code):
             ended = {"session": session, "path": path, "stop": stop, "error": error}
             return {"event": "idle", **ended, "code": code}
-        case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Inspected() | Reviewing() | Crashed():
+        case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Inspected() | Reviewing() | Drafted() | Crashed():
             return None
         case _:
             assert_never(event)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from agent import counting, places, settings, trust
+from agent import counting, places, settings
 from agent.codec import as_json
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
@@ -115,17 +115,21 @@ def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         print("ullage: the screen needs a terminal; `ullage exec PROMPT` works without one", file=sys.stderr)
         return 2
-    from tui.full import run_full
+    from tui.desk import Choices
+    from tui.full import first_wish, run_full
 
     kit = make_kit(chosen, here, interactive=True, start=True)
     reading = Reading(kit, folder)
-    wanted = _wanted(options, reading)
-    return run_full(
-        lambda emit: Worker(Opening(kit, folder), emit, wanted), reading, options, chosen, trust.Trust(here)
-    )
+    wanted = _wanted(options)
+    first = first_wish(options.prompt, getattr(options, "resume", None))
+
+    def make_worker(emit: Callable[[Event], None]) -> Worker:
+        return Worker(Opening(kit, folder), emit, wanted)
+
+    return run_full(make_worker, Choices(reading.picks, reading.model_names), here.state, first=first)
 
 
-def _wanted(options: argparse.Namespace, reading: Reading) -> str | None:
+def _wanted(options: argparse.Namespace) -> str | None:
     """The session to go on with; an empty `--resume` is answered by the screen's own list."""
     named = getattr(options, "session", None) or getattr(options, "resume", None)
     return named or _last(options)
