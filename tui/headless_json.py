@@ -90,7 +90,9 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
         case Idle(session=session, path=path, stop=stop, error=error, code=code):
             ended = {"session": session, "path": path, "stop": stop, "error": error}
             return {"event": "idle", **ended, "code": code}
-        case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Inspected() | Reviewing() | Drafted() | Crashed():
+        case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Crashed():
+            return None
+        case Inspected() | Reviewing() | Drafted():
             return None
         case _:
             assert_never(event)

@@ -23,6 +23,20 @@ from tui import headless_json, headless_text
 from tui.headless import USAGE, Misused, ids_of
 from tui.headless_pipes import Pipe
 
+# What a timeline shows to people, and its heads; JSON has every field.
+TIMELINE = {
+    "record": "#",
+    "at": "WHEN",
+    "size": "SIZE",
+    "uncached": "UNCACHED",
+    "cache_read": "READ",
+    "cache_write": "WRITTEN",
+    "output": "OUTPUT",
+    "cost": "COST",
+    "breaks": "CACHE BROKEN",
+    "rewrites": "BEFORE IT",
+}
+
 # Nothing was found, or nothing would be done.
 NOTHING = 4
 
@@ -184,7 +198,7 @@ def _cell(value: Any) -> str:
         case dict():
             return ", ".join(f"{name} {_cell(one)}" for name, one in value.items())
         case _:
-            return headless_text.cut(str(value), headless_text.TITLE)
+            return str(value)
 
 
 def _sessions(ask: _Ask) -> int:
@@ -231,7 +245,11 @@ def _hit(hit: Mapping[str, Any]) -> str:
 
 
 def _timeline(ask: _Ask) -> int:
-    return ask.rows(ask.reading.timeline(ask.path), "no request was answered in this session yet")
+    rows = [object_of(row) for row in ask.reading.timeline(ask.path)]
+    shown = [{**row, "at": headless_text.when(row["at"]), "cost": headless_text.money(row["cost"])} for row in rows]
+    none = "no request was answered in this session yet"
+    ask.show(rows, lambda: table_of(shown, TIMELINE) if shown else none)
+    return 0
 
 
 def _request(ask: _Ask) -> int:

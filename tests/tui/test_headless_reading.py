@@ -100,9 +100,9 @@ class FakeReading:
 
     def timeline(self, path: Path) -> Sequence[Mapping[str, Any]]:
         self._note("timeline")
-        return [
-            {"record": 5, "size": 61_400, "cached": 58_000, "cost": 0.03, "rewrites": ["pruned"], "gate": Gate.ASKED}
-        ]
+        sizes = {"size": 61_400, "uncached": 400, "cache_read": 58_000, "cache_write": 3_000, "output": 120}
+        causes = {"breaks": "pruned at #14", "rewrites": ["asked.pruned"], "gate": Gate.ASKED}
+        return [{"record": 5, "at": 0.0, **sizes, "cost": 0.03, **causes}]
 
     def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]:
         self._note("request", prompt)
@@ -279,7 +279,10 @@ def test_recall_of_a_record_that_is_not_there_says_so() -> None:
 
 def test_timeline_is_a_row_a_request() -> None:
     assert read("timeline s --json").json[0]["gate"] == "asked"
-    assert read("timeline s").out.splitlines()[1].split() == ["5", "61,400", "58,000", "0.03", "pruned", "asked"]
+    assert read("timeline s").out == (
+        "#  WHEN    SIZE  UNCACHED    READ  WRITTEN  OUTPUT  COST   CACHE BROKEN   BEFORE IT\n"
+        "5        61,400       400  58,000    3,000     120  $0.03  pruned at #14  asked.pruned\n"
+    )
 
 
 def test_the_request_is_one_line_of_json() -> None:
