@@ -136,8 +136,9 @@ class UllageApp(App[int]):
 
     async def on_arrived(self) -> None:
         """Take a batch; come back for the rest. The pause lets the terminal's own thread hand its keys in."""
-        for _ in range(min(BATCH, len(self._inbox))):
-            self.take(self._inbox.popleft())
+        with self.screen_stack[0].query_one(Transcript).filling(more=len(self._inbox) > BATCH):
+            for _ in range(min(BATCH, len(self._inbox))):
+                self.take(self._inbox.popleft())
         if self._inbox:
             await asyncio.sleep(0)
             self.post_message(Arrived())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -25,6 +26,12 @@ ORDERS: dict[str, Callable[[Row], object]] = {
     "kind": lambda row: (row.kind, row.record),
     "age": lambda row: -row.age,
 }
+
+# A narrow screen shows what a choice is made by; the rest is a wider screen away. Cells.
+WIDE_ENOUGH = 60
+ALL = (" ", "#", "kind", "tokens", "share", "age", "state", "cached", "what")
+NARROW = (" ", "#", "kind", "tokens", "what")
+KEYS = "space mark · enter prune · p pin · c compact up to here · s sort · esc close"
 
 
 class ContextScreen(ModalScreen[None]):
@@ -57,8 +64,8 @@ class ContextScreen(ModalScreen[None]):
         """Head, table, foot."""
         with Vertical(classes="sheet"):
             yield Static(id="context-head")
-            table: DataTable[Content] = DataTable(cursor_type="row")
-            for name in (" ", "#", "kind", "tokens", "share", "age", "state", "cached", "what"):
+            table: DataTable[Text] = DataTable(cursor_type="row")
+            for name in self._columns():
                 table.add_column(name, key=name)
             yield table
             yield Static(id="context-foot")
@@ -89,18 +96,23 @@ class ContextScreen(ModalScreen[None]):
             self._go_to(here)
         self._foot()
 
-    def _cells(self, row: Row) -> list[Content]:
-        return [
-            Content("*" if row.record in self._marked else " "),
-            Content(f"{row.record}"),
-            Content(safe(row.kind)),
-            Content(f"{tokens(row.tokens):>6}"),
-            Content(f"{percent(row.tokens, self.event.meter.budget):>5}"),
-            Content(f"{row.age:>3}"),
-            Content(safe(row.state) if row.state != "live" else ""),
-            Content("yes" if row.cached else "no"),
-            Content(one_line(row.title, 100)),
-        ]
+    def _columns(self) -> tuple[str, ...]:
+        return NARROW if self.app.size.width < WIDE_ENOUGH else ALL
+
+    def _cells(self, row: Row) -> list[Text]:
+        # A table takes a plain string for markup; a Text it takes as it is.
+        cells = {
+            " ": "*" if row.record in self._marked else " ",
+            "#": f"{row.record:>3}",
+            "kind": safe(row.kind),
+            "tokens": f"{tokens(row.tokens):>6}",
+            "share": f"{percent(row.tokens, self.event.meter.budget):>5}",
+            "age": f"{row.age:>3}",
+            "state": safe(row.state) if row.state != "live" else "",
+            "cached": "yes" if row.cached else "no",
+            "what": one_line(row.title, 100),
+        }
+        return [Text(cells[name], no_wrap=True) for name in self._columns()]
 
     def _rows(self) -> list[Row]:
         return sorted(self.event.rows, key=ORDERS[self._order])  # type: ignore[arg-type]
@@ -123,7 +135,7 @@ class ContextScreen(ModalScreen[None]):
             if first
             else "nothing marked"
         )
-        keys = "space mark · enter prune · p pin · c compact up to here · s sort · esc close"
+        keys = KEYS if self.app.size.width >= WIDE_ENOUGH else "space mark · enter prune · s sort"
         self.query_one("#context-foot", Static).update(Content.assemble(said, (f"\n{keys} · by {self._order}", "dim")))
 
     def action_mark(self) -> None:

@@ -28,6 +28,13 @@ from tui.prompt import Wished
 # A key already on its way when the panel opens must not approve: people react to what they see in 200 ms at best.
 SETTLE = 0.3
 
+# The rows around what would happen, on a screen with room: two of the conversation, the activity, the panel's title,
+# margins, choices and border (3 + 2 + 4 + 2), the prompt, the meter and the foot (3 + 2 + 1).
+AROUND = 20
+
+# Fewer rows show nothing of a diff; the short layout leaves room for these on twelve lines.
+LEAST_BODY = 3
+
 KEYS: dict[str, Choice] = {"y": "once", "s": "session", "p": "project", "n": "refuse"}
 
 
@@ -113,10 +120,15 @@ class Approval(Vertical, can_focus=True):
         self.query_one("#body").display = bool(text)
         self.query_one("#body", VerticalScroll).scroll_home(animate=False)
         self._draw_choices()
+        self.on_resize()
         self.display = True
         self.screen.add_class("-asking")
         self._ask_why(on=False)
         self.call_after_refresh(self.settle)
+
+    def on_resize(self) -> None:
+        """What would happen takes the rows that title, choices and the rest of the screen leave."""
+        self.query_one("#body").styles.max_height = max(LEAST_BODY, self.app.size.height - AROUND)
 
     def _ask_why(self, *, on: bool) -> None:
         """The line for a reason in place of the choices, or back."""

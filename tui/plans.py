@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -55,8 +56,8 @@ class PlanScreen(ModalScreen[None]):
         title = f"Prune {plural(len(self.plan.records), 'result')}" if prune else "What a compaction would do"
         with Vertical(classes="sheet"):
             yield Static(Content.styled(title, "bold"), classes="sheet--title")
-            table: DataTable[Content] = DataTable(cursor_type="row", zebra_stripes=False)
-            table.add_columns("#", "tokens", "goes" if prune else "", "what")
+            table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=False)
+            table.add_columns("#", "tokens", "", "what")
             for record, name, size in self.plan.rows:
                 table.add_row(*_row(record, size, "goes", name))
             for record, name, size in self.plan.kept_rows:
@@ -79,8 +80,9 @@ class PlanScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def _row(record: int, size: int, fate: str, name: str) -> tuple[Content, Content, Content, Content]:
-    return Content(f"{record}"), Content(f"{tokens(size):>6}"), Content(fate), Content(one_line(name, 80))
+def _row(record: int, size: int, fate: str, name: str) -> tuple[Text, Text, Text, Text]:
+    # A table takes a plain string for markup; a Text it takes as it is.
+    return Text(f"{record}", justify="right"), Text(f"{tokens(size):>6}"), Text(fate), Text(one_line(name, 80))
 
 
 class ReviewScreen(ModalScreen[None]):

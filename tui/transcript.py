@@ -11,7 +11,8 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
@@ -65,7 +66,7 @@ class Transcript(ScrollView, can_focus=False):
         self._timer: Timer | None = None
         self._follows = True
         self._moving = False
-        self._measuring = False
+        self._measuring = self._filling = False
         self._opened: set[str] = set()
 
     # ── what others call ──
@@ -213,11 +214,20 @@ class Transcript(ScrollView, can_focus=False):
         live = len(self._live.rows()) + 1 if self._live is not None else 0
         return self._rows.height + live
 
+    @contextmanager
+    def filling(self, *, more: bool) -> Iterator[None]:
+        """Around a batch of events: with `more` to come (a replay) nothing is laid out before the last."""
+        self._filling = more
+        yield
+        if not more and self._measuring:
+            self.call_later(self._measure)
+
     def _measure_soon(self) -> None:
         """Once for all that one batch of events brings."""
         if not self._measuring:
             self._measuring = True
-            self.call_later(self._measure)
+            if not self._filling:
+                self.call_later(self._measure)
 
     def _measure(self, top: int | None = None) -> None:
         """Draw what the view shows, tell the scroll bar the new size, and keep the end or the place in view."""
