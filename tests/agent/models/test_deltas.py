@@ -28,20 +28,36 @@ def call(
 
 
 CALLS: list[tuple[str, list[dict[str, Any]], list[list[str]]]] = [
-    ("one call in pieces", [call(0, "a", "read"), call(0, arguments='{"p'), call(0, arguments='":1}')], [["a", "read", '{"p":1}']]),
-    ("two calls interleaved", [call(0, "a", "x"), call(1, "b", "y"), call(0, arguments="1"), call(1, arguments="2")], [["a", "x", "1"], ["b", "y", "2"]]),
+    (
+        "one call in pieces",
+        [call(0, "a", "read"), call(0, arguments='{"p'), call(0, arguments='":1}')],
+        [["a", "read", '{"p":1}']],
+    ),
+    (
+        "two calls interleaved",
+        [call(0, "a", "x"), call(1, "b", "y"), call(0, arguments="1"), call(1, arguments="2")],
+        [["a", "x", "1"], ["b", "y", "2"]],
+    ),
     ("two calls under one index", [call(0, "a", "x", "1"), call(0, "b", "y", "2")], [["a", "x", "1"], ["b", "y", "2"]]),
     ("name and id repeated with every piece", [call(0, "a", "x", "1"), call(0, "a", "x", "2")], [["a", "x", "12"]]),
     ("an id that changes without a name", [call(0, "a", "x", "1"), call(0, "b", "", "2")], [["a", "x", "12"]]),
     ("no ids", [call(0, None, "x", "1"), call(1, None, "y", "2")], [["fresh_1", "x", "1"], ["fresh_2", "y", "2"]]),
     ("an id that comes late", [call(0, None, "x"), call(0, "a", arguments="1")], [["a", "x", "1"]]),
-    ("no index", [call(None, "a", "x", "1"), call(None, arguments="2"), call(None, "b", "y", "3")], [["a", "x", "12"], ["b", "y", "3"]]),
-    ("no index and no ids", [call(None, None, "x", "1"), call(None, None, "y", "2")], [["fresh_1", "x", "1"], ["fresh_2", "y", "2"]]),
+    (
+        "no index",
+        [call(None, "a", "x", "1"), call(None, arguments="2"), call(None, "b", "y", "3")],
+        [["a", "x", "12"], ["b", "y", "3"]],
+    ),
+    (
+        "no index and no ids",
+        [call(None, None, "x", "1"), call(None, None, "y", "2")],
+        [["fresh_1", "x", "1"], ["fresh_2", "y", "2"]],
+    ),
     ("the same id twice", [call(0, "a", "x", "1"), call(1, "a", "y", "2")], [["a", "x", "1"], ["fresh_1", "y", "2"]]),
     ("arguments as an object", [call(0, "a", "x", {"p": 1})], [["a", "x", '{"p": 1}']]),
     ("no arguments at all", [call(0, "a", "x")], [["a", "x", "{}"]]),
     ("an empty piece alone", [call(0, "", "")], []),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("how", "deltas", "calls"), CALLS, ids=[case[0] for case in CALLS])
@@ -121,7 +137,7 @@ def test_cleaning_in_pieces_is_cleaning_the_whole(text: str, cuts: list[int]) ->
 def test_clean_text_can_be_written_anywhere(text: str) -> None:
     done = clean(text)
     done.encode()
-    assert not any(ch < " " and ch not in "\n\t" or "\x7f" <= ch <= "\x9f" for ch in done)
+    assert not any((ch < " " and ch not in "\n\t") or "\x7f" <= ch <= "\x9f" for ch in done)
     assert clean(done) == done
 
 

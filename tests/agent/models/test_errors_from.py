@@ -41,38 +41,135 @@ def described(*links: dict[str, Any], generated: str = "", **headers: str) -> di
 SAID = {"message": "said", "type": "x"}
 
 CASES: list[tuple[str, dict[str, Any], type[ModelError]]] = [
-    ("a context error of the library without words", described(link("ContextWindowExceededError", 400, "too long")), ContextOverflow),
+    (
+        "a context error of the library without words",
+        described(link("ContextWindowExceededError", 400, "too long")),
+        ContextOverflow,
+    ),
     ("401", described(link("AuthenticationError", 401, "", SAID)), BadKey),
     ("403 by three classes", described(link("BadRequestError", 403, "", SAID)), BadKey),
     ("402", described(link("APIError", 402, "", SAID)), NoCredit),
     ("404", described(link("NotFoundError", 404, "", SAID)), UnknownModel),
-    ("a model named unknown with 400", described(link("BadRequestError", 400, "", {"message": "x is not a valid model ID"})), UnknownModel),
+    (
+        "a model named unknown with 400",
+        described(link("BadRequestError", 400, "", {"message": "x is not a valid model ID"})),
+        UnknownModel,
+    ),
     ("413", described(link("APIError", 413, "", "too large")), RequestTooLarge),
-    ("a rate limit sent as 413", described(link("RateLimitError", 429, "", {"message": "tokens per minute", "code": "rate_limit_exceeded"})), RateLimited),
+    (
+        "a rate limit sent as 413",
+        described(link("RateLimitError", 429, "", {"message": "tokens per minute", "code": "rate_limit_exceeded"})),
+        RateLimited,
+    ),
     ("422", described(link("BadRequestError", 422, "", SAID)), BadRequest),
     ("429", described(link("RateLimitError", 429, "", SAID)), RateLimited),
-    ("a spent quota", described(link("RateLimitError", 429, "", {"message": "quota", "code": "insufficient_quota"})), NoCredit),
-    ("credit too low, sent as 400", described(link("BadRequestError", 400, "", {"message": "Your credit balance is too low"})), NoCredit),
+    (
+        "a spent quota",
+        described(link("RateLimitError", 429, "", {"message": "quota", "code": "insufficient_quota"})),
+        NoCredit,
+    ),
+    (
+        "credit too low, sent as 400",
+        described(link("BadRequestError", 400, "", {"message": "Your credit balance is too low"})),
+        NoCredit,
+    ),
     ("500 with a body", described(link("InternalServerError", 500, "boom", SAID)), Overloaded),
-    ("500 of another family without a body", described(link("InternalServerError", 500, "x - b'{\"error\":{\"message\":\"boom\"}}'"), link("AnthropicError", 500, "boom")), Overloaded),
+    (
+        "500 of another family without a body",
+        described(
+            link("InternalServerError", 500, 'x - b\'{"error":{"message":"boom"}}\''),
+            link("AnthropicError", 500, "boom"),
+        ),
+        Overloaded,
+    ),
     ("502", described(link("BadGatewayError", 502, "<html>x</html>")), Overloaded),
     ("503", described(link("ServiceUnavailableError", 503, "", SAID)), Overloaded),
-    ("529 wrapped in 500", described(link("InternalServerError", 500, ""), link("AnthropicError", 529, '{"error":{"message":"Overloaded"}}')), Overloaded),
-    ("refused", described(link("InternalServerError", 500, "Connection error."), link("APIConnectionError"), link("ConnectError")), Unreachable),
-    ("closed before the headers", described(link("InternalServerError", 500, "Connection error."), link("RemoteProtocolError")), Unreachable),
+    (
+        "529 wrapped in 500",
+        described(
+            link("InternalServerError", 500, ""), link("AnthropicError", 529, '{"error":{"message":"Overloaded"}}')
+        ),
+        Overloaded,
+    ),
+    (
+        "refused",
+        described(
+            link("InternalServerError", 500, "Connection error."), link("APIConnectionError"), link("ConnectError")
+        ),
+        Unreachable,
+    ),
+    (
+        "closed before the headers",
+        described(link("InternalServerError", 500, "Connection error."), link("RemoteProtocolError")),
+        Unreachable,
+    ),
     ("no such host", described(link("InternalServerError", 500, "Connection error."), link("gaierror")), Unreachable),
-    ("a certificate not accepted", described(link("InternalServerError", 500, "Connection error."), link("ConnectError"), link("SSLCertVerificationError")), Unreachable),
+    (
+        "a certificate not accepted",
+        described(
+            link("InternalServerError", 500, "Connection error."),
+            link("ConnectError"),
+            link("SSLCertVerificationError"),
+        ),
+        Unreachable,
+    ),
     ("no connection in time", described(link("Timeout", 408, ""), link("ConnectTimeout")), Unreachable),
-    ("refused, wrapped as if in mid-stream", described(link("MidStreamFallbackError", 500, ""), link("APIConnectionError", 500), link("ConnectError")), Unreachable),
+    (
+        "refused, wrapped as if in mid-stream",
+        described(link("MidStreamFallbackError", 500, ""), link("APIConnectionError", 500), link("ConnectError")),
+        Unreachable,
+    ),
     ("silence", described(link("Timeout", 408, "timed out"), link("ReadTimeout")), TimedOut),
-    ("silence in mid-stream", described(link("MidStreamFallbackError", 408, ""), link("Timeout", 408), link("ReadTimeout"), generated="x"), TimedOut),
-    ("cut in mid-stream", described(link("MidStreamFallbackError", 503, ""), link("APIError", 500, ""), link("RemoteProtocolError"), generated="x"), CutOff),
-    ("broken JSON in mid-stream", described(link("MidStreamFallbackError", 503, ""), link("APIError", 500, "Expecting value"), link("JSONDecodeError"), generated="x"), CutOff),
-    ("overloaded in mid-stream", described(link("MidStreamFallbackError", 500, ""), link("AnthropicError", 500, "Overloaded")), Overloaded),
-    ("a rate limit at the start, wrapped", described(link("MidStreamFallbackError", 429, ""), link("RateLimitError", 429, '{"error":{"message":"slow"}}')), RateLimited),
-    ("too long, told in mid-stream", described(link("MidStreamFallbackError", 500, ""), link("APIError", None, "", {"message": "Your input exceeds the context window", "code": "context_length_exceeded"})), ContextOverflow),
+    (
+        "silence in mid-stream",
+        described(link("MidStreamFallbackError", 408, ""), link("Timeout", 408), link("ReadTimeout"), generated="x"),
+        TimedOut,
+    ),
+    (
+        "cut in mid-stream",
+        described(
+            link("MidStreamFallbackError", 503, ""),
+            link("APIError", 500, ""),
+            link("RemoteProtocolError"),
+            generated="x",
+        ),
+        CutOff,
+    ),
+    (
+        "broken JSON in mid-stream",
+        described(
+            link("MidStreamFallbackError", 503, ""),
+            link("APIError", 500, "Expecting value"),
+            link("JSONDecodeError"),
+            generated="x",
+        ),
+        CutOff,
+    ),
+    (
+        "overloaded in mid-stream",
+        described(link("MidStreamFallbackError", 500, ""), link("AnthropicError", 500, "Overloaded")),
+        Overloaded,
+    ),
+    (
+        "a rate limit at the start, wrapped",
+        described(link("MidStreamFallbackError", 429, ""), link("RateLimitError", 429, '{"error":{"message":"slow"}}')),
+        RateLimited,
+    ),
+    (
+        "too long, told in mid-stream",
+        described(
+            link("MidStreamFallbackError", 500, ""),
+            link(
+                "APIError",
+                None,
+                "",
+                {"message": "Your input exceeds the context window", "code": "context_length_exceeded"},
+            ),
+        ),
+        ContextOverflow,
+    ),
     ("nothing known at all", described(), BadRequest),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("what", "description", "kind"), CASES, ids=[case[0] for case in CASES])

@@ -12,19 +12,124 @@ from agent.models.usage import read_usage, read_usages
 from compaction.records import Usage
 
 SPELLINGS: list[tuple[str, dict[str, Any], Usage]] = [
-    ("OpenAI", {"prompt_tokens": 1_000, "completion_tokens": 50, "total_tokens": 1_050, "prompt_tokens_details": {"cached_tokens": 900}, "completion_tokens_details": {"reasoning_tokens": 20}}, Usage(100, 900, 0, 30, 20)),
-    ("OpenAI responses", {"input_tokens": 1_000, "input_tokens_details": {"cached_tokens": 900}, "output_tokens": 50, "output_tokens_details": {"reasoning_tokens": 20}, "total_tokens": 1_050}, Usage(100, 900, 0, 30, 20)),
-    ("Anthropic", {"input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3_000, "output_tokens": 40}, Usage(10, 200, 3_000, 40)),
-    ("Anthropic as litellm sums it", {"prompt_tokens": 3_210, "completion_tokens": 40, "total_tokens": 3_250, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3_000, "prompt_tokens_details": {"cached_tokens": 200, "cache_creation_tokens": 3_000, "cache_write_tokens": 3_000, "text_tokens": 10}}, Usage(10, 200, 3_000, 40)),
-    ("Anthropic through a gateway that leaves the cache out", {"prompt_tokens": 10, "completion_tokens": 40, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3_000}, Usage(10, 200, 3_000, 40)),
-    ("llama.cpp", {"prompt_tokens": 903, "completion_tokens": 5, "total_tokens": 908, "prompt_tokens_details": {"cached_tokens": 902}}, Usage(1, 902, 0, 5)),
-    ("DeepSeek", {"prompt_tokens": 300, "completion_tokens": 7, "total_tokens": 307, "prompt_cache_hit_tokens": 256, "prompt_cache_miss_tokens": 44}, Usage(44, 256, 0, 7)),
-    ("Gemini", {"promptTokenCount": 500, "cachedContentTokenCount": 400, "candidatesTokenCount": 20, "thoughtsTokenCount": 80, "totalTokenCount": 600}, Usage(100, 400, 0, 20, 80)),
-    ("Bedrock", {"inputTokens": 12, "outputTokens": 3, "cacheReadInputTokens": 100, "cacheWriteInputTokens": 50, "totalTokens": 165}, Usage(12, 100, 50, 3)),
-    ("Kimi", {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105, "cached_tokens": 64}, Usage(36, 64, 0, 5)),
-    ("reasoning beside the output", {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 135, "completion_tokens_details": {"reasoning_tokens": 30}}, Usage(100, 0, 0, 5, 30)),
-    ("details that are null", {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": None, "completion_tokens_details": None}, Usage(9, 0, 0, 2)),
-]  # fmt: skip
+    (
+        "OpenAI",
+        {
+            "prompt_tokens": 1_000,
+            "completion_tokens": 50,
+            "total_tokens": 1_050,
+            "prompt_tokens_details": {"cached_tokens": 900},
+            "completion_tokens_details": {"reasoning_tokens": 20},
+        },
+        Usage(100, 900, 0, 30, 20),
+    ),
+    (
+        "OpenAI responses",
+        {
+            "input_tokens": 1_000,
+            "input_tokens_details": {"cached_tokens": 900},
+            "output_tokens": 50,
+            "output_tokens_details": {"reasoning_tokens": 20},
+            "total_tokens": 1_050,
+        },
+        Usage(100, 900, 0, 30, 20),
+    ),
+    (
+        "Anthropic",
+        {"input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3_000, "output_tokens": 40},
+        Usage(10, 200, 3_000, 40),
+    ),
+    (
+        "Anthropic as litellm sums it",
+        {
+            "prompt_tokens": 3_210,
+            "completion_tokens": 40,
+            "total_tokens": 3_250,
+            "cache_read_input_tokens": 200,
+            "cache_creation_input_tokens": 3_000,
+            "prompt_tokens_details": {
+                "cached_tokens": 200,
+                "cache_creation_tokens": 3_000,
+                "cache_write_tokens": 3_000,
+                "text_tokens": 10,
+            },
+        },
+        Usage(10, 200, 3_000, 40),
+    ),
+    (
+        "Anthropic through a gateway that leaves the cache out",
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 40,
+            "cache_read_input_tokens": 200,
+            "cache_creation_input_tokens": 3_000,
+        },
+        Usage(10, 200, 3_000, 40),
+    ),
+    (
+        "llama.cpp",
+        {
+            "prompt_tokens": 903,
+            "completion_tokens": 5,
+            "total_tokens": 908,
+            "prompt_tokens_details": {"cached_tokens": 902},
+        },
+        Usage(1, 902, 0, 5),
+    ),
+    (
+        "DeepSeek",
+        {
+            "prompt_tokens": 300,
+            "completion_tokens": 7,
+            "total_tokens": 307,
+            "prompt_cache_hit_tokens": 256,
+            "prompt_cache_miss_tokens": 44,
+        },
+        Usage(44, 256, 0, 7),
+    ),
+    (
+        "Gemini",
+        {
+            "promptTokenCount": 500,
+            "cachedContentTokenCount": 400,
+            "candidatesTokenCount": 20,
+            "thoughtsTokenCount": 80,
+            "totalTokenCount": 600,
+        },
+        Usage(100, 400, 0, 20, 80),
+    ),
+    (
+        "Bedrock",
+        {
+            "inputTokens": 12,
+            "outputTokens": 3,
+            "cacheReadInputTokens": 100,
+            "cacheWriteInputTokens": 50,
+            "totalTokens": 165,
+        },
+        Usage(12, 100, 50, 3),
+    ),
+    (
+        "Kimi",
+        {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105, "cached_tokens": 64},
+        Usage(36, 64, 0, 5),
+    ),
+    (
+        "reasoning beside the output",
+        {
+            "prompt_tokens": 100,
+            "completion_tokens": 5,
+            "total_tokens": 135,
+            "completion_tokens_details": {"reasoning_tokens": 30},
+        },
+        Usage(100, 0, 0, 5, 30),
+    ),
+    (
+        "details that are null",
+        {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": None, "completion_tokens_details": None},
+        Usage(9, 0, 0, 2),
+    ),
+]
 
 
 @pytest.mark.parametrize(("who", "report", "usage"), SPELLINGS, ids=[case[0] for case in SPELLINGS])
@@ -55,12 +160,23 @@ COUNT = st.none() | st.integers(-10, 10**7)
 DETAILS = st.none() | st.dictionaries(
     st.sampled_from(["cached_tokens", "reasoning_tokens", "cache_creation_tokens"]), COUNT, max_size=3
 )
-REPORT = st.fixed_dictionaries({}, optional={
-    "prompt_tokens": COUNT, "input_tokens": COUNT, "completion_tokens": COUNT, "output_tokens": COUNT,
-    "total_tokens": COUNT, "cache_read_input_tokens": COUNT, "cache_creation_input_tokens": COUNT,
-    "prompt_cache_hit_tokens": COUNT, "prompt_cache_miss_tokens": COUNT, "prompt_tokens_details": DETAILS,
-    "completion_tokens_details": DETAILS, "input_tokens_details": DETAILS,
-})  # fmt: skip
+REPORT = st.fixed_dictionaries(
+    {},
+    optional={
+        "prompt_tokens": COUNT,
+        "input_tokens": COUNT,
+        "completion_tokens": COUNT,
+        "output_tokens": COUNT,
+        "total_tokens": COUNT,
+        "cache_read_input_tokens": COUNT,
+        "cache_creation_input_tokens": COUNT,
+        "prompt_cache_hit_tokens": COUNT,
+        "prompt_cache_miss_tokens": COUNT,
+        "prompt_tokens_details": DETAILS,
+        "completion_tokens_details": DETAILS,
+        "input_tokens_details": DETAILS,
+    },
+)
 
 
 @given(REPORT)
