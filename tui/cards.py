@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,13 @@ WORTH_SAYING = 50
 # How a tool's output folds: a command's end says how it ended, a search's first hits say whether it was the right
 # one, and a file that was read needs no repeating.
 FOLDS: dict[str, Fold] = {"read": Fold(), "glob": Fold(3), "grep": Fold(4), "bash": Fold(1, 4), "recall": Fold(4)}
+# The tool's name under which the worker runs the user's own `!command`.
+SHELL = "shell"
+_I_RAN = re.compile(r"I ran `(.*?)`:\n\n", re.DOTALL)
+
+# What a running tool printed is kept for the screen only this far, characters: about two screens of a wide terminal.
+LIVE_OUTPUT = 8_000
+
 ANY_OUTPUT = Fold(3, 2)
 FAILED = Fold(6, 6)
 
@@ -47,10 +55,31 @@ def waiting(made: Call) -> Block:
     return Block(_key(made.call.id), "tool", _title(made.call), state="running")
 
 
-def running(event: ToolRunning, so_far: str, made: Call | None) -> Block:
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What is known of a call that runs: only its first event names it, later ones bring what it printed."""
+
+    name: str
+    title: str
+    printed: str
+
+
+def further(before: Running | None, event: ToolRunning, made: Call | None) -> Running:
+    """What is known after one more event."""
+    name = event.name or (before.name if before is not None else "")
+    known = before.title if before is not None else _title(made.call) if made is not None else name
+    printed = before.printed if before is not None else ""
+    # The user's own command ends with its whole output.
+    whole = name == SHELL and event.name == SHELL and event.output
+    return Running(name, event.title or known, (event.output if whole else printed + event.output)[-LIVE_OUTPUT:])
+
+
+def running(call: str, now: Running) -> Block:
     """A call that runs, with the end of what it has printed."""
-    title = one_line(event.title) or safe(event.name)
-    return Block(_key(event.call), "tool", title, safe(so_far), "output", fold=Fold(0, 5), state="running")
+    title, printed = one_line(now.title) or safe(now.name), safe(now.printed)
+    if now.name == SHELL:
+        return Block(_key(call), "shell", title, printed, "output", ("yours",), ANY_OUTPUT)
+    return Block(_key(call), "tool", title, printed, "output", fold=Fold(0, 5), state="running")
 
 
 def returned(number: int, at: float, body: ToolReturned, made: Call | None) -> Block:
@@ -74,10 +103,15 @@ def returned(number: int, at: float, body: ToolReturned, made: Call | None) -> B
     return Block(_key(body.call), "tool", title, text, form, tuple(meta), fold, state, number)
 
 
-def shell(key: str, number: int, body: UserSaid) -> Block:
-    """The user's own `!command` and what it printed."""
-    first, _, rest = safe(body.text).partition("\n")
-    return Block(key, "shell", first.strip(), rest.strip("\n"), "output", ("yours",), ANY_OUTPUT, record=number)
+def shell(number: int, body: UserSaid) -> Block:
+    """The user's own `!command` and what it printed; it takes the place of the card that showed it running."""
+    text = safe(body.text)
+    found = _I_RAN.match(text)
+    title, rest = (found[1], text[found.end() :]) if found else text.partition("\n")[::2]
+    meta = ("yours", "joins the context")
+    return Block(
+        f"call:{SHELL}-{number}", "shell", one_line(title), rest.strip("\n"), "output", meta, ANY_OUTPUT, record=number
+    )
 
 
 def _key(call: str) -> str:

@@ -50,8 +50,11 @@ from tui.block import Block, Fold, Role
 from tui.plain import dollars, one_line, plural, safe, tokens
 from tui.wording import FAILURES, GATES
 
-# What a running tool printed is kept for the screen only this far, characters: about two screens of a wide terminal.
-LIVE_OUTPUT = 8_000
+# Wishes whose record is shown: the sentence of how they ended would say it twice.
+HAVE_A_BLOCK = frozenset({"compact", "prune", "undo", "pin", "rewind"})
+
+# What the plan on the screen says better.
+SEEN_ANYWAY = frozenset({"a preview: nothing was changed", "a plan: nothing was changed"})
 
 # A user's own message folds beyond this: a pasted log must not bury the conversation.
 USER_FOLD = Fold(head=20, tail=5)
@@ -62,20 +65,22 @@ class Presenter:
     """Turns what the worker emits into blocks, in order."""
 
     calls: dict[str, cards.Call] = field(default_factory=dict)
-    printed: dict[str, str] = field(default_factory=dict)
+    running: dict[str, cards.Running] = field(default_factory=dict)
     said: str = ""
     count: int = 0
 
     def show(self, event: Event) -> tuple[Block, ...]:
         """The blocks for one event; none for what only moves the meter, the queue or a panel."""
         match event:
-            case Appended(record=record):
+            case Appended(record=record, replay=replay):
+                if isinstance(record.body, SettingsChanged) and not replay:
+                    return ()  # how the wish ended says more: what it comes to on this model
                 return tuple(self._record(record))
             case ToolRunning():
                 return (self._running(event),)
             case Opened():
                 self.calls.clear()
-                self.printed.clear()
+                self.running.clear()
                 return (opened(event), *(self._say("notice", text) for text in event.notices))
             case Told(text=text, level=level):
                 return (self._say({"info": "notice", "warning": "warning", "error": "error"}[level], text),)  # type: ignore[arg-type]
@@ -98,24 +103,26 @@ class Presenter:
             yield self._say(role, text)
 
     def _running(self, event: ToolRunning) -> Block:
-        so_far = (self.printed.get(event.call, "") + event.output)[-LIVE_OUTPUT:]
-        self.printed[event.call] = so_far
-        return cards.running(event, so_far, self.calls.get(event.call))
+        now = cards.further(self.running.get(event.call), event, self.calls.get(event.call))
+        self.running[event.call] = now
+        return cards.running(event.call, now)
 
     def _ended(self, event: Gated | Finished | Returned | Idle | Crashed) -> Iterator[Block]:
         match event:
             case Gated(text=text, tag=tag):
                 if tag != self.said:
-                    yield from self._once("warning" if "refused" in event.outcome else "notice", text)
+                    yield from self._once("warning" if "refused" in event.outcome else "notice", sentence(text))
+                    self.said = tag
             case Finished(committed=committed, code=code, tag=tag, text=text):
-                # A committed wish has its record, and the record has its block.
-                if not committed and (tag is None or tag != self.said):
-                    yield from self._once("notice" if code in (0, 4, 130) else "warning", text)
+                if (committed and event.wish in HAVE_A_BLOCK) or text in SEEN_ANYWAY:
+                    return
+                if tag is None or tag != self.said:
+                    yield from self._once("notice" if code in (0, 4, 130) else "warning", sentence(text))
             case Returned(why=why):
-                yield from self._once("warning", why)
+                yield from self._once("warning", sentence(why))
             case Idle(stop=stop, error=error):
                 if error:
-                    yield from self._once("error", error)
+                    yield from self._once("error", sentence(error))
                 elif stop == "interrupted":
                     yield from self._once("quiet", "Stopped.")
                 self.said = ""
@@ -132,7 +139,7 @@ class Presenter:
             case Started():
                 self.calls.clear()
             case UserSaid(how="shell"):
-                yield cards.shell(key, number, body)
+                yield cards.shell(number, body)
             case UserSaid():
                 yield user(key, number, body)
             case AssistantSaid():
@@ -143,7 +150,7 @@ class Presenter:
                 if body.stop == "aborted":
                     yield from self._once("quiet", "Stopped.")
             case ToolReturned():
-                self.printed.pop(body.call, None)
+                self.running.pop(body.call, None)
                 yield cards.returned(number, record.at, body, self.calls.pop(body.call, None))
             case Pruned() | Compacted() | CompactionFailed():
                 self.said = tag_of(body)
@@ -162,8 +169,16 @@ class Presenter:
             case WindowLearned():
                 yield Block(key, "warning", body=window(body))
             case Noted(text=text, topic=topic):
-                self.said = text
-                yield Block(key, "error" if topic == "error" else "notice", body=safe(text))
+                self.said = sentence(text)
+                yield Block(key, "error" if topic == "error" else "notice", body=self.said)
+
+
+def sentence(text: str) -> str:
+    """A worker's phrase as people write a sentence."""
+    text = safe(text).strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?:…)`" else ".")
 
 
 def opened(event: Opened) -> Block:

@@ -26,6 +26,15 @@ SPIN = 0.125
 # More waiting messages than this are counted, not listed.
 LISTED = 3
 
+# What the worker calls its work, in words for people; the rest is over before it is read.
+DOING = {
+    "turn": "thinking",
+    "shell": "running your command",
+    "opening": "opening the session",
+    "compact": "compacting",
+    "prune": "pruning",
+}
+
 # Under this the message needs the room that the hint would take, cells.
 HINTED = 60
 
@@ -52,7 +61,7 @@ class Activity(Widget, can_focus=False):
     def begin(self, what: str) -> None:
         """Work began."""
         self._since, self._streamed = self._now(), 0
-        self.doing = {"turn": "thinking", "shell": "running your command", "opening": "opening"}.get(what, what)
+        self.doing = DOING.get(what, "working")
         if self._timer is None:
             self._timer = self.set_interval(SPIN, self.refresh)
 
@@ -75,7 +84,8 @@ class Activity(Widget, can_focus=False):
             case Progress(what=what, tokens=streamed, elapsed=elapsed):
                 self.doing, self._streamed, self._since = safe(what), streamed, self._now() - elapsed
             case ToolRunning(title=title, name=name):
-                self.doing = f"running {one_line(title, 60) or safe(name)}"
+                if title or name:
+                    self.doing = f"running {one_line(title, 60) or safe(name)}"
             case Streaming(kind="call", text=text):
                 self.doing = f"writing a call of {one_line(text, 40)}" if text.strip() else self.doing
             case Streaming(kind=kind):

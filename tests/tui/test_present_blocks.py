@@ -91,8 +91,20 @@ def test_arguments_that_are_no_object_still_give_a_card(arguments: str) -> None:
 def test_a_running_tool_shows_the_end_of_what_it_printed() -> None:
     presenter = Presenter()
     presenter.show(ToolRunning("c", "bash", "bash make", "one\n"))
-    (block,) = presenter.show(ToolRunning("c", "bash", "bash make", "two\n"))
-    assert (block.key, block.state, block.body) == ("call:c", "running", "one\ntwo\n")
+    (block,) = presenter.show(ToolRunning("c", "", "", "two\n"))
+    assert (block.key, block.title, block.state, block.body) == ("call:c", "bash make", "running", "one\ntwo\n")
+
+
+def test_the_users_own_command_is_one_card_from_start_to_record() -> None:
+    presenter = Presenter()
+    (started,) = presenter.show(ToolRunning("shell-7", "shell", "git status"))
+    (ended,) = presenter.show(ToolRunning("shell-7", "shell", "git status", "clean"))
+    (joined,) = presenter.show(said(UserSaid("I ran `git status`:\n\nclean", "shell"), 7))
+    assert [(block.key, block.role, block.title, block.body) for block in (started, ended, joined)] == [
+        ("call:shell-7", "shell", "git status", ""),
+        ("call:shell-7", "shell", "git status", "clean"),
+        ("call:shell-7", "shell", "git status", "clean"),
+    ]
 
 
 def test_the_result_takes_the_place_of_the_running_card() -> None:
@@ -152,8 +164,10 @@ def test_what_the_log_said_is_not_said_again() -> None:
 
 
 def test_a_wish_that_changed_nothing_says_why() -> None:
-    assert shown(Finished("prune", False, 4, None, "Nothing to prune.")) == ["Nothing to prune."]
-    assert shown(Finished("prune", True, 0, "asked.pruned", "Pruned.")) == []
+    assert shown(Finished("prune", False, 4, None, "nothing to prune")) == ["Nothing to prune."]
+    assert shown(Finished("prune", True, 0, "asked.pruned", "pruned 3 results")) == []
+    assert shown(Finished("budget", True, 0, None, "the budget is 60k")) == ["The budget is 60k."]
+    assert shown(said(SettingsChanged(budget="60k"))) == []
 
 
 def test_errors_and_refused_prompts_are_sentences() -> None:
@@ -169,7 +183,7 @@ def test_the_small_records_are_one_line_each() -> None:
         said(Pinned(12)),
         said(Pinned(12, on=False)),
         said(Reloaded("s", ("a", "b"), ())),
-        said(SettingsChanged(model="opus", budget="60%")),
+        Appended(Record(7, 0.0, SettingsChanged(model="opus", budget="60%")), replay=True),
         said(WindowLearned("opus", "e", 200_000, None, 231_000)),
         said(WindowLearned("opus", "e", None, 90_000, 90_000)),
         Told("Cleaned up.", "info"),
