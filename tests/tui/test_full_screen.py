@@ -30,6 +30,8 @@ from agent.wire import (
     Steer,
     Streaming,
     Submit,
+    Told,
+    ToolRunning,
     Unqueue,
 )
 from compaction.records import AssistantSaid, ToolReturned, UserSaid
@@ -539,3 +541,16 @@ async def test_idle_after_busy_gives_the_prompt_back() -> None:
         seen_busy.append(s.prompt.busy)
         assert seen_busy == [True, False]
         assert "The key was refused by the provider." in s.text()
+
+
+async def test_a_result_takes_the_place_of_its_running_card() -> None:
+    async with screen() as s:
+        tape = Tape()
+        listing = scenes.call("c", "bash", command="make")
+        await s.play(*tape.opened(), Busy("turn"), tape.said(AssistantSaid("", (listing,), None, "calls", "m", 1)))
+        await s.play(ToolRunning("c", "bash", "bash make"), ToolRunning("c", "", "", "compiling\n"))
+        assert "compiling" in s.text()
+        await s.play(tape.said(ToolReturned("c", "bash", "bash make", "linked", exit_status=0)), Told("Saved."))
+        assert s.text().count("bash make") == 1
+        assert "compiling" not in s.text()
+        assert s.text().index("linked") < s.text().index("Saved.")
