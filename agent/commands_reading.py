@@ -1,7 +1,7 @@
 """Which calls of well-known programs only read, and only in the session's folder: those run without a question.
 
-Not a judge (that is `permissions`), and short on purpose. Everything here errs on the side of asking: options are listed,
-never excluded, so an option we have not heard of is not read-only; abbreviations of long options are unknown options too.
+Not a judge (that is `permissions`), and short on purpose. Everything here errs on the side of asking: options are
+listed, never excluded, so an option we have not heard of is not read-only; an abbreviated one is an unknown one too.
 """
 
 from __future__ import annotations

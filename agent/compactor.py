@@ -1,4 +1,4 @@
-"""Carrying out a rewrite: spill, prune, compact, emergency; asks the summariser, retries, commits or writes the failure.
+"""Carrying out a rewrite: spill, prune, compact, emergency; asks, retries, commits or writes the failure.
 
 No decision (that is `compaction.gates`) and no judgement of a summary's text (that is `compaction.judge`).
 
@@ -105,9 +105,7 @@ def sizes(session: Session, view: View, body: Pruned | Compacted) -> tuple[int, 
     return calibrated(view, session.ruler), calibrated(after, session.ruler)
 
 
-async def compact(
-    session: Session, decision: Compact, focus: str = "", review: Review | None = None
-) -> Record:
+async def compact(session: Session, decision: Compact, focus: str = "", review: Review | None = None) -> Record:
     """Asks for a summary and commits it, or writes down why not. Returns the record of either."""
     view = session.view
     prior = bool(previous_summary(view))
@@ -269,9 +267,7 @@ async def _learn(session: Session, error: ContextOverflow, request: SummaryReque
     session.refresh()
 
 
-def _fitting(
-    session: Session, decision: Compact, focus: str, previous: str, room: int | None
-) -> SummaryRequest:
+def _fitting(session: Session, decision: Compact, focus: str, previous: str, room: int | None) -> SummaryRequest:
     """The request cut to `room` tokens (None: only to the bound in characters). Raises `Rejected`."""
     characters = MOST_CHARACTERS
     prompts = session.kit.summary_prompts

@@ -9,7 +9,7 @@ from agent.wire import StopReason
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """`error` is a sentence. `code`: 0 done, 1 failed, 2 usage or settings, 3 would not fit, 4 nothing to do, 130 stopped."""
+    """`error` is a sentence. `code`: 0 done, 1 failed, 2 usage, 3 would not fit, 4 nothing to do, 130 stopped."""
 
     stop: StopReason = "done"
     error: str | None = None

@@ -35,7 +35,7 @@ class Endpoints:
         return self.name_of(self.settings.model) if self.settings.model else EMBEDDED_NAME
 
     def name_of(self, given: str) -> str:
-        """The name as it is stored: a path to a GGUF file becomes absolute, a bare name on one's own server `openai/…`."""
+        """The name as it is stored: a GGUF file's path becomes absolute, a bare name on one's own server `openai/…`."""
         given = given.strip()
         if given in ("embedded", "smollm2"):
             return EMBEDDED_NAME

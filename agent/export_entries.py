@@ -159,15 +159,18 @@ def _tool(record: Record, result: ToolReturned, call: ToolCall | None) -> Entry:
         meta.append("failed")
     if result.spilled:
         meta.append(f"{result.characters:,} characters, the whole text in {_line(result.spilled)}")
-    blocks = _arguments(call) if call else ()
+    title = _line(result.title) or _line(result.tool)
+    blocks = _arguments(call, title) if call else ()
     text = clean(result.text).strip("\n")
     output = (Block("output", text),) if text else ()
-    title = _line(result.title) or _line(result.tool)
     return Entry(record.id, record.at, "tool", title, tuple(meta), "", (*blocks, *output), result.images)
 
 
-def _arguments(call: ToolCall) -> tuple[Block, ...]:
-    """A call's arguments: short ones together on a line, long ones each as a text. What is no JSON stays as written."""
+def _arguments(call: ToolCall, title: str = "") -> tuple[Block, ...]:
+    """A call's arguments: short ones together on a line, long ones each as a text; not those that the title says.
+
+    What is no JSON stays as written.
+    """
     try:
         values = json.loads(call.arguments)
     except (ValueError, RecursionError):
@@ -180,7 +183,7 @@ def _arguments(call: ToolCall) -> tuple[Block, ...]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if "\n" in text or len(text) > BESIDE:
             long.append(Block(_line(name), clean(text).strip("\n")))
-        else:
+        elif _line(text) not in title:
             short.append(f"{_line(name)}: {_line(text)}")
     return (Block("", ", ".join(short)), *long) if short else tuple(long)
 

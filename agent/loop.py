@@ -75,11 +75,13 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
     refusal = check_prompt(session.view, session.ruler, session.budget, prompt_tokens(session, said))
     if refusal is not None:
         session.emit(Returned(text, refusal.text, 3))
-        session.tell_gate(refusal.gate, refusal.outcome, tag(refusal.gate, refusal.outcome), refusal.size, refusal.size, refusal.text)  # fmt: skip
+        _tell(session, refusal)
         return End("refused", refusal.text, 3)
     await session.append(said)
     if said.admitted is not None:
-        session.tell(f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters")
+        session.tell(
+            f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
+        )
     try:
         return await _steps(session)
     except asyncio.CancelledError:
@@ -237,6 +239,11 @@ async def pass_gates(session: Session, place: Place) -> Proceed:
         await _carry_out(session, decision)
 
 
+def _tell(session: Session, refusal: Refuse) -> None:
+    name = tag(refusal.gate, refusal.outcome)
+    session.tell_gate(refusal.gate, refusal.outcome, name, refusal.size, refusal.size, refusal.text)
+
+
 async def _carry_out(session: Session, decision: Decision) -> None:
     match decision:
         case Proceed():
@@ -252,8 +259,8 @@ async def _carry_out(session: Session, decision: Decision) -> None:
             prior = bool(compactor.previous_summary(session.view))
             (record,) = await session.append(CompactionFailed(gate, outcome, detail, size, prior))
             session.gated(record)
-        case Refuse(gate, outcome):
-            session.tell_gate(gate, outcome, tag(gate, outcome), decision.size, decision.size, decision.text)
+        case Refuse():
+            _tell(session, decision)
             raise _Refused(decision)
 
 

@@ -16,7 +16,7 @@ from compaction.gates import largest_fixed
 from compaction.prune import PrunePlan
 from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
 from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, scaled
-from compaction.view import Kind, View, step
+from compaction.view import View, step
 
 if TYPE_CHECKING:
     from agent.session import Session
@@ -91,7 +91,7 @@ def view_of(view: View, reply: Record) -> View:
 
 
 def cache_state(session: Session) -> CacheState:
-    """Predicted and reported cached tokens of the last request, the break it or the next one has, and the lifetime left."""
+    """Predicted and reported cached tokens of the last request, its break or the next one's, the lifetime left."""
     view = session.view
     replies = requests(view)
     if not replies:
@@ -135,9 +135,7 @@ def inspected(session: Session) -> Inspected:
         cached = cache.equal_items(then, cache.ladder(view, ruler))
     newest = max((i.turn for i in view.items), default=0)
     rows = tuple(
-        Row(
-            i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state, n < cached
-        )  # fmt: skip
+        Row(i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state, n < cached)
         for n, i in enumerate(view.items)
     )
     return Inspected(shown, rows, largest_fixed(view, ruler))
@@ -192,9 +190,10 @@ def _plan(
     if session.target.prices is not None:
         once = 0.0
         if what == "compact":
+            output = session.budget.summary_cap // SUMMARY_SHARE
             flattened = round(sum(tokens for _, _, tokens in rows) * factor)
             _, once = cache.summary_costs(
-                size=before, cached=state.next_cached, flattened=flattened, output=session.budget.summary_cap // SUMMARY_SHARE,
+                size=before, cached=state.next_cached, flattened=flattened, output=output,
                 prices=session.target.prices,
             )  # fmt: skip
         back = cache.breakeven(

@@ -65,8 +65,8 @@ class Opening:
         now = kit.clock()
         id, place = sessions.new_folder(kit.places, self.folder, now)
         started = Started(
-            id, str(self.folder), name, target.endpoint.label, frozen.system, frozen.instructions, schemas, window.tokens,
-            window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
+            id, str(self.folder), name, target.endpoint.label, frozen.system, frozen.instructions, schemas,
+            window.tokens, window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
         )  # fmt: skip
         try:
             log = SessionLog.create(place, started, kit.clock)
@@ -88,7 +88,11 @@ class Opening:
             raise Unopened(str(error), 1) from error
         session = assemble(kit, log, self.folder)
         name = kit.endpoints.default()
-        if kit.settings.model is not None and kit.settings.origin["model"].startswith("flag") and name != log.view.model:
+        if (
+            kit.settings.model is not None
+            and kit.settings.origin["model"].startswith("flag")
+            and name != log.view.model
+        ):
             await log.append(SettingsChanged(model=name, endpoint=kit.endpoints.resolve(name).label))
         try:
             await kit.target(log.view.model)
@@ -114,7 +118,9 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     rules, unread = _rules(kit, home)
     session = Session(kit, log, workspace, Ruler(kit.count), kit.settings.mode, rules)
     session.notices.extend(unread)
-    workspace.recaller = LogRecaller(lambda: log.records, lambda path: spill.load(log.folder, path), workspace.page_characters)
+    workspace.recaller = LogRecaller(
+        lambda: log.records, lambda path: spill.load(log.folder, path), workspace.page_characters
+    )
     workspace.on_output = session.tool_output
     return session
 
@@ -123,7 +129,9 @@ def _sandbox(kit: Kit) -> sandbox.Sandbox | None:
     """The sandbox commands run in: as the settings say, where there is a working one."""
     if kit.settings.sandbox_use == "off":
         return None
-    policy = sandbox.Policy(kit.settings.sandbox_network, tuple(Path(p).expanduser() for p in kit.settings.sandbox_writable))
+    policy = sandbox.Policy(
+        kit.settings.sandbox_network, tuple(Path(p).expanduser() for p in kit.settings.sandbox_writable)
+    )
     found = sandbox.probe(policy)
     return found if isinstance(found, sandbox.Sandbox) else None
 
@@ -153,5 +161,5 @@ async def _take_in(session: Session) -> None:
     else:
         tokens = session.size().total
         session.notices.append(
-            f"{names} changed since this session started; /reload takes it in, and {tokens:,} cached tokens are read anew"
+            f"{names} changed since this session started; /reload takes it in: {tokens:,} cached tokens are read anew"
         )

@@ -35,7 +35,9 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
 
 def body_of(session: Session, request: Request) -> dict[str, Any]:
     """The body as an OpenAI-compatible server gets it: the model's name there, messages, tools, and how to answer."""
-    call = spell(session.target.endpoint, request, supports_effort=session.kit.catalogue.supports_effort(session.view.model))
+    call = spell(
+        session.target.endpoint, request, supports_effort=session.kit.catalogue.supports_effort(session.view.model)
+    )
     for ours in ("timeout", "api_base", "api_key", "extra_body"):
         call.pop(ours, None)
     model = session.target.endpoint.model

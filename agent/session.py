@@ -36,6 +36,7 @@ from compaction import gates
 from compaction.budget import Budget, Window, budget_for
 from compaction.cache import Prices, request_cost
 from compaction.records import (
+    AssistantSaid,
     Body,
     Compacted,
     CompactionFailed,
@@ -172,16 +173,27 @@ class Session:
         return target
 
     def _ceiling(self, endpoint: Endpoint) -> int | None:
-        """The least size refused without a number, since a number was last learned; tokens."""
-        found: int | None = None
+        """The least size refused without a number that nothing contradicts, tokens.
+
+        What contradicts it: a number learned since, a larger request that was answered, and the user's own choice of
+        model or budget, so that a wrong refusal cannot wall a session in.
+        """
+        refused: list[int] = []
+        answered = 0
         for record in self.view.records:
-            body = record.body
-            if isinstance(body, WindowLearned) and body.model == endpoint.name and body.endpoint == endpoint.label:
-                if body.window is not None:
-                    found = None
-                elif body.ceiling is not None:
-                    found = body.ceiling if found is None else min(found, body.ceiling)
-        return found
+            match record.body:
+                case WindowLearned() as body if (body.model, body.endpoint) == (endpoint.name, endpoint.label):
+                    if body.window is not None:
+                        refused.clear()
+                    elif body.ceiling is not None:
+                        refused.append(body.ceiling)
+                case AssistantSaid(usage=usage, model=endpoint.name) if usage is not None:
+                    answered = max(answered, usage.input)
+                case SettingsChanged(model=model, budget=budget) if model is not None or budget is not None:
+                    refused.clear()
+                case _:
+                    pass
+        return min((size for size in refused if size > answered), default=None)
 
     def summariser(self) -> Target:
         """The model that summarises: the session's own, or the one the settings name."""

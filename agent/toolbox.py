@@ -120,9 +120,7 @@ async def _log(session: Session, arrivals: Arrivals, call: ToolCall, title: str,
 
 async def not_run(session: Session, calls: Sequence[ToolCall]) -> None:
     """Answers calls that there are no steps left for."""
-    await session.append(
-        *(ToolReturned(c.id, c.name, c.name, NOT_RUN, True, characters=len(NOT_RUN)) for c in calls)
-    )
+    await session.append(*(ToolReturned(c.id, c.name, c.name, NOT_RUN, True, characters=len(NOT_RUN)) for c in calls))
 
 
 async def close_calls(session: Session) -> None:

@@ -16,9 +16,14 @@ Contracts
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agent.figures import CacheState as CacheState
+from agent.figures import Meter as Meter
+from agent.figures import Plan as Plan
+from agent.figures import Price as Price
+from agent.figures import Row as Row
 from compaction.records import Record
 
 Choice: TypeAlias = Literal["once", "session", "project", "refuse"]
@@ -178,46 +183,6 @@ Command: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class CacheState:
-    """The prompt cache as last seen: tokens predicted and reported for the last request, seconds it stays warm.
-
-    `read_of` is all the input of that request, tokens (0 is unknown): what the share read from cache is taken of.
-    `next_cached` is what the next request may read from it, tokens; `broken` names the cause of the newest break.
-    """
-
-    predicted: int = 0
-    reported: int | None = None
-    warm_s: float | None = None
-    broken: str | None = None
-    read_of: int = 0
-    next_cached: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Meter:
-    """Finished numbers for the screen, tokens. `exact` is true only when all of `used` is the provider's own count."""
-
-    used: int = 0
-    known: int = 0
-    estimated: int = 0
-    exact: bool = False
-    budget: int = 0
-    budget_rule: str = ""
-    trigger: int = 0
-    landing: int = 0
-    window: int | None = None
-    window_source: str = "unknown"
-    limit: int | None = None
-    parts: tuple[tuple[str, int], ...] = ()
-    cache: CacheState = field(default_factory=CacheState)
-    cost: float | None = None
-    next_cost: float | None = None
-    automatic: str = "on"
-    model: str = ""
-    ceiling: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Opened:
     """A session is open. `notices` are sentences to show once (unknown settings, learned windows, …)."""
 
@@ -282,7 +247,7 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A tool needs the user's yes. `diff` or `command` is what would happen; `prefix` what "for the project" would allow."""
+    """A tool needs the user's yes. `diff` or `command` is what would happen; `prefix` what a lasting yes would allow."""
 
     id: int
     call: str
@@ -304,33 +269,6 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """Money for the next turn, in dollars, and after how many turns a rewrite pays back; None is "no price known"."""
-
-    keep: float | None = None
-    rewrite: float | None = None
-    breakeven_turns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a prune or a compaction would do. `rows` are (record, title, tokens) of what goes; `breaks_at` a position."""
-
-    what: Literal["prune", "compact"]
-    records: tuple[int, ...]
-    rows: tuple[tuple[int, str, int], ...]
-    freed: int
-    before: int
-    after: int
-    breaks_at: int | None
-    reread: int
-    price: Price
-    first_kept: int | None = None
-    kept_rows: tuple[tuple[int, str, int], ...] = ()
-    why_nothing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Planned:
     """What a prune or compaction would do, or is about to: `offered` asks for the user's yes to exactly this plan."""
 
@@ -346,19 +284,6 @@ class Reviewing:
     fact_sheet: str
     before: int
     after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One item of the view for tables; `tokens` scaled so that all rows and the fixed part sum to the meter."""
-
-    record: int
-    kind: str
-    title: str
-    tokens: int
-    age: int
-    state: str
-    cached: bool
 
 
 @dataclass(frozen=True, slots=True)

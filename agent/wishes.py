@@ -63,7 +63,7 @@ from compaction.view import step
 
 
 class Unopened(Exception):
-    """A session that cannot be opened, or settings that cannot be used; the text is a sentence, `code` an exit status."""
+    """A session that cannot be opened, or settings that cannot be used; with a sentence and an exit status."""
 
     def __init__(self, text: str, code: int = 2) -> None:
         super().__init__(text)

@@ -111,9 +111,7 @@ def run_start(view: View) -> int:
 def refusals(view: View) -> tuple[Record, ...]:
     """The provider's refusals for length in the running turn, oldest first."""
     since = run_start(view)
-    return tuple(
-        r for r in view.records if r.id > since and isinstance(r.body, WindowLearned) and not r.body.summary
-    )
+    return tuple(r for r in view.records if r.id > since and isinstance(r.body, WindowLearned) and not r.body.summary)
 
 
 def retry_spent(view: View) -> bool:

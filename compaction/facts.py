@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from compaction.cut import Cut
 from compaction.records import AssistantSaid, Record, ToolReturned, UserSaid
@@ -32,6 +33,9 @@ MOST_SCANNED = 1_000_000
 # How much of the room still left each part may take, in percent, in the order the parts are filled: changed files
 # cannot be told from anything else, a failed command is soon repeated, and what was only read is cheaply read again.
 SHARES = {"Files changed": 40, "Commands": 50, "Files read": 50, "Named, and not in the summary": 100}
+
+# Texts whose identifiers are kept: every compaction reads most of what the one before read.
+REMEMBERED = 4_096
 
 # `app.py:120` is a line of a file, not a host and its port.
 _FILES = (
@@ -179,12 +183,11 @@ def _texts(record: Record) -> Iterable[str]:
             pass
 
 
-def identifiers(text: str) -> Iterable[str]:
+@lru_cache(maxsize=REMEMBERED)
+def identifiers(text: str) -> tuple[str, ...]:
     """Paths, hashes, URLs, host:port and long numbers in a text, in order, without what merely looks like one."""
-    for match in _IDENTIFIER.finditer(text):
-        found = match[0].rstrip(".,;:!?)-/")
-        if len(found) <= MOST_ENTRY and _is_one(match.lastgroup or "", found):
-            yield found
+    found = ((match.lastgroup or "", match[0].rstrip(".,;:!?)-/")) for match in _IDENTIFIER.finditer(text))
+    return tuple(name for kind, name in found if len(name) <= MOST_ENTRY and _is_one(kind, name))
 
 
 def _is_one(kind: str, text: str) -> bool:

@@ -105,7 +105,7 @@ Decision: TypeAlias = Proceed | Spill | Prune | Compact | Emergency | Fail | Ref
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the size is checked. `inside_turn`: after a tool batch. `last`: the request that ends a turn out of steps."""
+    """Where the size is checked. `inside_turn`: after a tool batch. `last`: it ends a turn out of steps."""
 
     inside_turn: bool = False
     last: bool = False
@@ -160,13 +160,13 @@ def refuse_fixed(view: View, ruler: Ruler, budget: Budget) -> str:
     names = ", ".join(f"{name} {tokens:,}" for name, tokens in largest_fixed(view, ruler))
     need = unshrinkable(view, ruler, budget)
     return (
-        f"what no compaction can shrink takes {need:,} tokens, more than the {budget.landing:,} a rewrite must end under; "
+        f"what no compaction can shrink takes {need:,} tokens, more than the {budget.landing:,} a rewrite may end at; "
         f"the largest: {names}"
     )
 
 
 def check_prompt(view: View, ruler: Ruler, budget: Budget, tokens: int) -> Refuse | None:
-    """Whether a message of `tokens` (uncalibrated) could be sent at all, even after a rewrite; asked before it is logged."""
+    """Whether a message of `tokens` (uncalibrated) fits at all, even after a rewrite; asked before it is logged."""
     if budget.limit is None:
         return None
     need = unshrinkable(view, ruler, budget) + round(tokens * calibration(view))
@@ -271,7 +271,13 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
         text = f"the provider refused the request for its length {REACTIVE_RETRIES + 1} times in this turn"
         return Refuse(Gate.REACTIVE, Outcome.REFUSED_WINDOW, f"{text}; nothing was lost", size, budget.limit)
     since = attempts_since(view, refused.id)
-    if not since and body.asked is not None and budget.limit is not None and body.asked < budget.limit and not body.bytes:
+    if (
+        not since
+        and body.asked is not None
+        and budget.limit is not None
+        and body.asked < budget.limit
+        and not body.bytes
+    ):
         window = budget.window.effective or 0
         return Proceed(max_tokens=max(1, window - body.asked - window // 20))
     if not budget.automatic:
@@ -284,7 +290,7 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
 
 
 def _reactive_target(body: WindowLearned, budget: Budget) -> int:
-    """Below how many tokens the retry has a chance: the limit where a number was learned, else clearly less than refused."""
+    """Below how many tokens a retry has a chance: the limit if a number was learned, else clearly less than refused."""
     if body.window is not None and budget.limit is not None:
         return budget.limit
     below = body.refused * CEILING_NUMERATOR // CEILING_DENOMINATOR
@@ -292,7 +298,7 @@ def _reactive_target(body: WindowLearned, budget: Budget) -> int:
 
 
 def _spill(view: View, ruler: Ruler, budget: Budget, size: int, under: int) -> tuple[int, ...]:
-    """The fewest oversized live results whose spilling brings the size under `under`; none when all would not suffice."""
+    """The fewest oversized live results whose spilling brings the size under `under`; none when all do not suffice."""
     factor = calibration(view)
     chosen: list[int] = []
     for saving in spill_candidates(view, ruler):

@@ -14,42 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-
-class Gate(StrEnum):
-    """The place where a size was checked."""
-
-    ASKED = "asked"
-    PROACTIVE = "proactive"
-    PRE_FLIGHT = "pre-flight"
-    REACTIVE = "reactive"
-    EMERGENCY = "emergency"
-    FORCE_STOP = "force-stop"
-
-
-class Outcome(StrEnum):
-    """How an attempt at a gate ended; `Tag` says which pairs are legal."""
-
-    SPILLED = "spilled"
-    PRUNED = "pruned"
-    COMPACTED = "compacted"
-    NOTHING_TO_DO = "nothing_to_do"
-    REFUSED_WINDOW = "refused_window"
-    REFUSED_FIXED = "refused_fixed"
-    REQUEST_TOO_LARGE = "request_too_large"
-    OVERFLOWED = "overflowed"
-    PROVIDER_FAILED = "provider_failed"
-    TIMED_OUT = "timed_out"
-    SUMMARY_EMPTY = "summary_empty"
-    SUMMARY_TRUNCATED = "summary_truncated"
-    SUMMARY_FILTERED = "summary_filtered"
-    SUMMARY_OVERSIZE = "summary_oversize"
-    SUMMARY_CALLED_TOOL = "summary_called_tool"
-    SUMMARY_SHAPELESS = "summary_shapeless"
-    NOT_SMALLER = "not_smaller"
-    ABOVE_LANDING = "above_landing"
-    INTERRUPTED = "interrupted"
-    STOPPED = "stopped"
-    LOG_FAILED = "log_failed"
+from compaction.tags import AFTER_CALL
+from compaction.tags import LEGAL_TAGS as LEGAL_TAGS
+from compaction.tags import Gate as Gate
+from compaction.tags import Outcome as Outcome
+from compaction.tags import tag as tag
 
 
 class WindowSource(StrEnum):
@@ -288,8 +257,8 @@ class WindowLearned:
 
     `window` is the number the provider stated; without one, `ceiling` is the refused size (tokens), which bounds the
     unknown window. Both are None for a refusal of bytes. `asked` is the input the provider says it counted.
-    `estimated` is the uncalibrated estimate of the refused request, tokens: with `asked` it calibrates. The one reactive
-    retry of a run is read from these records. `summary`: the refused request was a summary's, not a turn's.
+    `estimated` is the uncalibrated estimate of the refused request, tokens: with `asked` it calibrates. The one
+    reactive retry of a run is read from these records. `summary`: the refused request was a summary's, not a turn's.
     `bytes`: refused for bytes. `silent`: not refused at all, but the server dropped the beginning without a word.
     """
 
@@ -347,57 +316,6 @@ class Record:
     body: Body
 
 
-_SUMMARY_GATES = (Gate.ASKED, Gate.PROACTIVE, Gate.PRE_FLIGHT, Gate.REACTIVE, Gate.FORCE_STOP)
-_AUTOMATIC = (Gate.PROACTIVE, Gate.PRE_FLIGHT, Gate.REACTIVE, Gate.FORCE_STOP)
-_AFTER_CALL = (
-    Outcome.OVERFLOWED,
-    Outcome.PROVIDER_FAILED,
-    Outcome.TIMED_OUT,
-    Outcome.SUMMARY_EMPTY,
-    Outcome.SUMMARY_TRUNCATED,
-    Outcome.SUMMARY_FILTERED,
-    Outcome.SUMMARY_OVERSIZE,
-    Outcome.SUMMARY_CALLED_TOOL,
-    Outcome.SUMMARY_SHAPELESS,
-    Outcome.NOT_SMALLER,
-    Outcome.ABOVE_LANDING,
-    Outcome.INTERRUPTED,
-)
-
-
-def _legal() -> frozenset[str]:
-    pairs: set[str] = set()
-    for gate in _SUMMARY_GATES:
-        pairs.update(f"{gate}.{o}" for o in (Outcome.PRUNED, Outcome.COMPACTED, Outcome.NOTHING_TO_DO))
-        pairs.update(f"{gate}.{o}" for o in (Outcome.REFUSED_FIXED, Outcome.REQUEST_TOO_LARGE, Outcome.LOG_FAILED))
-        for outcome in _AFTER_CALL:
-            if outcome is Outcome.ABOVE_LANDING and gate is not Gate.PROACTIVE:
-                continue
-            pairs.update((f"{gate}.{outcome}.no_prior", f"{gate}.{outcome}.with_prior"))
-    for gate in _AUTOMATIC:
-        pairs.update((f"{gate}.{Outcome.SPILLED}", f"{gate}.{Outcome.STOPPED}"))
-    for gate in (Gate.PRE_FLIGHT, Gate.REACTIVE, Gate.FORCE_STOP, Gate.EMERGENCY):
-        pairs.add(f"{gate}.{Outcome.REFUSED_WINDOW}")
-    pairs.update(f"{Gate.EMERGENCY}.{o}" for o in (Outcome.COMPACTED, Outcome.REFUSED_FIXED, Outcome.LOG_FAILED))
-    return frozenset(pairs)
-
-
-LEGAL_TAGS = _legal()
-
-
-def tag(gate: Gate, outcome: Outcome, *, prior: bool | None = None) -> str:
-    """The name of one way an attempt ended, e.g. `proactive.not_smaller.with_prior`.
-
-    `prior` is given for failures after a summary call only. Raises `ValueError` for a pair that is not legal.
-    """
-    name = f"{gate}.{outcome}"
-    if prior is not None:
-        name += ".with_prior" if prior else ".no_prior"
-    if name not in LEGAL_TAGS:
-        raise ValueError(f"{name} is not a legal pair of gate and outcome")
-    return name
-
-
 def tag_of(body: Pruned | Compacted | CompactionFailed) -> str:
     """The tag a record stands for."""
     match body:
@@ -408,6 +326,4 @@ def tag_of(body: Pruned | Compacted | CompactionFailed) -> str:
         case Compacted():
             return tag(body.gate, Outcome.COMPACTED)
         case CompactionFailed():
-            return tag(body.gate, body.outcome, prior=body.prior if body.outcome in _AFTER_CALL else None)
-
-
+            return tag(body.gate, body.outcome, prior=body.prior if body.outcome in AFTER_CALL else None)

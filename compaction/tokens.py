@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from compaction.records import (
     AssistantSaid,
     Compacted,
+    Pinned,
     Pruned,
     Record,
     Reloaded,
@@ -166,19 +167,27 @@ def _counts(body: AssistantSaid, model: str) -> bool:
     )
 
 
-def _measured(view: View) -> tuple[Record, int] | None:
-    """The newest reply that counts and whose request still begins the view, and how many items that request had."""
+def _measured(view: View) -> Record | None:
+    """The newest reply that counts and whose request is still, byte for byte, the beginning of the view."""
     for record in reversed(view.records):
         body = record.body
-        if isinstance(body, (Pruned, Compacted, Reverted)):
+        if _changes_what_was_sent(view, record):
             return None
-        if not isinstance(body, AssistantSaid) or not _counts(body, view.model):
-            continue
-        then = View(tuple(r for r in view.records if r.id <= body.seen))
-        sent = len(then.items)
-        same = then.items == view.items[:sent] and then.system == view.system
-        return (record, sent) if same and then.tools == view.tools and then.instructions == view.instructions else None
+        if isinstance(body, AssistantSaid) and _counts(body, view.model):
+            return record
     return None
+
+
+def _changes_what_was_sent(view: View, record: Record) -> bool:
+    match record.body:
+        case Pruned() | Compacted() | Reverted() | Reloaded():
+            return True
+        case Pinned(target=target):
+            # A pin in the tail changes no byte, unless it brings back what was pruned.
+            pruned = any(isinstance(r.body, Pruned) and target in r.body.records for r in view.records)
+            return pruned or all(item.record != target for item in view.tail)
+        case _:
+            return False
 
 
 def measure(view: View, ruler: Ruler) -> Size:
@@ -187,10 +196,11 @@ def measure(view: View, ruler: Ruler) -> Size:
     found = _measured(view)
     if found is None:
         return Size(0, round(estimate(view, ruler) * factor))
-    record, sent = found
-    assert isinstance(record.body, AssistantSaid) and record.body.usage is not None
-    fresh = [i for i in view.items[sent:] if i.record != record.id or i.role == "tool"]
-    return Size(record.body.usage.context, round(ruler.items(fresh) * factor))
+    assert isinstance(found.body, AssistantSaid) and found.body.usage is not None
+    # What its request did not hold: all later records. Its own text is counted as output.
+    seen = found.body.seen
+    fresh = (i for i in view.items if i.record > seen and (i.record != found.id or i.role == "tool"))
+    return Size(found.body.usage.context, round(ruler.items(fresh) * factor))
 
 
 def dropped_silently(view: View, usage: Usage, size: Size) -> bool:
@@ -202,9 +212,9 @@ def dropped_silently(view: View, usage: Usage, size: Size) -> bool:
     if not size.known:
         return False
     found = _measured(view)
-    if found is None or not isinstance(found[0].body, AssistantSaid) or found[0].body.usage is None:
+    if found is None or not isinstance(found.body, AssistantSaid) or found.body.usage is None:
         return False
-    before = found[0].body.usage.input
+    before = found.body.usage.input
     if any(item.thinking is not None for item in view.items):
         before = before * 3 // 4
     return 0 < usage.input < before

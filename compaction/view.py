@@ -201,6 +201,11 @@ class View:
         return tuple(_converse(self))
 
     @cached_property
+    def asked(self) -> frozenset[int]:
+        """Ids of the replies: an item of the tool role with such an id is a call without its result."""
+        return frozenset(r.id for r in self.records if isinstance(r.body, AssistantSaid))
+
+    @cached_property
     def prefix_from(self) -> int:
         """The first record the next prefix covers: where the last tail began, or an emergency's own prefix."""
         body = self.compaction.body if self.compaction else None
@@ -247,28 +252,69 @@ class View:
 def _converse(view: View) -> Iterable[Item]:
     """Items in conversation order, each result beside its call."""
     results = _results_by_call(view.records)
-    turn = step = 0
+    turn = step = place = 0
+    calls: tuple[ToolCall, ...] = ()
     for record in view.records:
-        match record.body:
-            case UserSaid() as said:
-                turn += said.how == "typed"
-                pinned: State = "pinned" if record.id in view.pins else "live"
-                text = admitted(record.id, said)
-                yield Item(record.id, Kind.USER, "user", text, first_line(text), turn, step, pinned, images=said.images)
-            case Noted(text=text, to_model=True):
-                yield Item(record.id, Kind.NOTICE, "user", text, first_line(text), turn, step)
-            case AssistantSaid() as said if said.text.strip() or said.calls:
-                step += 1
-                state: State = "pinned" if record.id in view.pins else "live"
-                title = first_line(said.text) or ", ".join(c.name for c in said.calls)
-                yield Item(
-                    record.id, Kind.ASSISTANT, "assistant", said.text, title, turn, step, state, said.calls,
-                    thinking=said.thinking,
-                )  # fmt: skip
-                for index, call in enumerate(said.calls):
-                    yield _result(view, record.id, call, results.get((record.id, index)), turn, step)
-            case _:
-                pass
+        for item in _said(view, record, turn, step):
+            turn, step = item.turn, item.step
+            if item.role == "tool":
+                yield _result(view, record.id, calls[place], results.get((record.id, place)), turn, step)
+                place += 1
+            else:
+                yield item
+                calls, place = item.calls, 0
+
+
+def _said(view: View, record: Record, turn: int, step: int) -> Iterable[Item]:
+    """What one record puts into the conversation, its calls unanswered; `turn` and `step` are those before it."""
+    state: State = "pinned" if record.id in view.pins else "live"
+    match record.body:
+        case UserSaid() as said:
+            turn += said.how == "typed"
+            text = admitted(record.id, said)
+            yield Item(record.id, Kind.USER, "user", text, first_line(text), turn, step, state, images=said.images)
+        case Noted(text=text, to_model=True):
+            yield Item(record.id, Kind.NOTICE, "user", text, first_line(text), turn, step)
+        case AssistantSaid() as said if said.text.strip() or said.calls:
+            step += 1
+            title = first_line(said.text) or ", ".join(c.name for c in said.calls)
+            yield Item(
+                record.id, Kind.ASSISTANT, "assistant", said.text, title, turn, step, state, said.calls,
+                thinking=said.thinking,
+            )  # fmt: skip
+            for call in said.calls:
+                yield _result(view, record.id, call, None, turn, step)
+        case _:
+            pass
+
+
+def _grown(after: View, conversation: tuple[Item, ...], record: Record) -> tuple[Item, ...] | None:
+    """The conversation with one more record, from the one before it; None when it must be made anew.
+
+    A session of thousands of records takes one more at every step: making it all anew each time would be felt.
+    """
+    match record.body:
+        case UserSaid() | AssistantSaid() | Noted():
+            last = conversation[-1] if conversation else None
+            more = _said(after, record, last.turn if last else 0, last.step if last else 0)
+            return (*conversation, *more)
+        case ToolReturned(call=call_id):
+            for at in range(len(conversation) - 1, -1, -1):
+                item = conversation[at]
+                if (
+                    item.role == "tool"
+                    and item.call == call_id
+                    and item.text == NO_RESULT
+                    and item.record in after.asked
+                ):
+                    call = ToolCall(call_id, item.title, "")
+                    answered = _result(after, item.record, call, record, item.turn, item.step)
+                    return (*conversation[:at], answered, *conversation[at + 1 :])
+            return conversation
+        case Pruned() | Pinned() | Reverted() | Rewound():
+            return None
+        case _:
+            return conversation
 
 
 def _results_by_call(records: tuple[Record, ...]) -> dict[tuple[int, int], Record]:
@@ -378,7 +424,12 @@ def step(view: View, record: Record) -> View:
     """The view after one more record."""
     if isinstance(record.body, Rewound):
         return View(tuple(r for r in view.records if r.id < record.body.before))
-    return View((*view.records, record))
+    after = View((*view.records, record))
+    conversation = view.__dict__.get("conversation")
+    grown = None if conversation is None else _grown(after, conversation, record)
+    if grown is not None:
+        after.__dict__["conversation"] = grown
+    return after
 
 
 def fold(records: Iterable[Record], view: View | None = None) -> View:

@@ -63,7 +63,17 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def _leads(arguments: list[str], command: str | None) -> bool:
     """Whether `command` is the command and no value of an option before it."""
-    takes_value = {"-C", "--model", "--api-base", "--budget", "--window", "--mode", "--session", "--max-steps", "--resume"}
+    takes_value = {
+        "-C",
+        "--model",
+        "--api-base",
+        "--budget",
+        "--window",
+        "--mode",
+        "--session",
+        "--max-steps",
+        "--resume",
+    }
     skip = False
     for argument in arguments:
         if skip:
@@ -116,7 +126,9 @@ def _screen_parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument("--version", action=_Version)
-    parser.add_argument("--resume", nargs="?", const="", metavar="ID", help="choose a session to go on with, or name it")
+    parser.add_argument(
+        "--resume", nargs="?", const="", metavar="ID", help="choose a session to go on with, or name it"
+    )
     parser.add_argument("--inline", action="store_true", help="the inline front end: native scrollback")
     parser.add_argument("prompt", nargs="*", default=[], metavar="PROMPT", help="the first message")
     return parser

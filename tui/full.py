@@ -104,7 +104,9 @@ class History:
     def _write(self, prompt: str) -> None:
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
+            with open(
+                os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8"
+            ) as file:
                 file.write(json.dumps(prompt) + "\n")
 
     def close(self) -> None:
@@ -119,11 +121,13 @@ def quiet_streams(log: Path) -> Iterator[None]:
     The screen itself is drawn on a copy of the terminal's own descriptor.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    real, kept = sys.__stderr__, (os.dup(1), os.dup(2))
+    real, kept = (sys.__stdout__, sys.__stderr__), (os.dup(1), os.dup(2))
     sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     sys.stdout.flush()
-    screen = os.fdopen(os.dup(2), "w", encoding=getattr(real, "encoding", None) or "utf-8", errors="backslashreplace")
-    sys.__stderr__ = screen  # type: ignore[misc]
+    encoding = getattr(real[1], "encoding", None) or "utf-8"
+    # Both: the screen is drawn on the one, and its size is asked of the other.
+    drawn = [os.fdopen(os.dup(fd), "w", encoding=encoding, errors="backslashreplace") for fd in kept]
+    sys.__stdout__, sys.__stderr__ = drawn  # type: ignore[misc]
     os.dup2(sink, 1)
     os.dup2(sink, 2)
     try:
@@ -133,8 +137,9 @@ def quiet_streams(log: Path) -> Iterator[None]:
             os.dup2(copy, number)
             os.close(copy)
         os.close(sink)
-        sys.__stderr__ = real  # type: ignore[misc]
-        screen.close()
+        sys.__stdout__, sys.__stderr__ = real  # type: ignore[misc]
+        for stream in drawn:
+            stream.close()
 
 
 @contextlib.contextmanager

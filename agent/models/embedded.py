@@ -5,13 +5,13 @@ to the process's loopback address.
 
 Invariants
  1. Nothing is loaded or started before the first request, or `start`.
- 2. At most one model is in memory: asking another one ends the first.
+ 2. Until the process runs, the endpoint's address is one where nothing can listen, so no prompt leaves by mistake; and
+    its label is the same in every session, whatever the port.
  3. A request that the process would refuse for its form (grammar beside tools) or answer without end never gets there.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -19,52 +19,60 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.model import CutOff, Endpoint, HostDied, Model, Overloaded, Part, Request, Unreachable
+from agent.models.gguf import Metadata
 from agent.models.llama_process import LlamaProcess
-from agent.models.weights import EMBEDDED_NAME, Weights, describe, installed, is_embedded, weights
+from agent.models.weights import EMBEDDED_NAME, SUFFIX, Weights, alias, describe, installed, is_embedded, weights
+
+# Port 0 can be bound by nobody: a request that gets there is refused by the kernel. See invariant 2.
+NOWHERE = "http://127.0.0.1:0/v1"
 
 # Most lines under one heading of a summary by a model this small; it has nothing to say in a fifth.
 MOST_LINES = 4
 
 
+def embedded_endpoint(name: str) -> Endpoint:
+    """The endpoint of an embedded model at rest; `EmbeddedModel` puts the running process's address and key in."""
+    return Endpoint(name=name, model=f"openai/{alias(name)}", api_base=NOWHERE, key="none")
+
+
 class Embedded:
-    """The one process, whichever model it runs. `log` gets what it prints; `window` (tokens) None: the model's own."""
+    """A model by its name, and its process. `window` (tokens) None: its own. `log` gets what the process prints.
 
-    def __init__(self, log: Path, *, window: int | None = None) -> None:
-        self._log, self._window = log, window
-        self._name: str | None = None
-        self._changing = asyncio.Lock()
-        self.process: LlamaProcess | None = None
+    Raises `UnknownModel` when the file is missing or no GGUF file.
+    """
 
-    async def start(self, name: str = EMBEDDED_NAME) -> LlamaProcess:
-        """This model's process, running. Raises `UnknownModel`, `HostDied`, `TimedOut`."""
-        async with self._changing:
-            if self.process is None or self._name != name:
-                wanted = weights(name, self._window)
-                await self._stop()
-                self._name, self.process = name, LlamaProcess(wanted, self._log)
-            process = self.process
-        await process.start()
-        return process
+    def __init__(self, name: str = EMBEDDED_NAME, *, log: Path, window: int | None = None) -> None:
+        self.name = name
+        self.weights = weights(name, window)
+        self.process = LlamaProcess(self.weights, log)
+
+    @property
+    def window(self) -> int:
+        """What the process runs with, tokens."""
+        return self.weights.window
+
+    @property
+    def max_output(self) -> int:
+        """The longest answer it is asked for, tokens."""
+        return self.weights.max_output
+
+    @property
+    def metadata(self) -> Metadata:
+        """What the file says of itself."""
+        return self.weights.metadata
+
+    async def start(self) -> Endpoint:
+        """Where it answers; starts the process if there is none. Raises `HostDied`, `TimedOut`."""
+        address = await self.process.start()
+        return replace(embedded_endpoint(self.name), api_base=address, key=self.process.key)
 
     async def stop(self) -> None:
         """Ends the process; idempotent."""
-        async with self._changing:
-            await self._stop()
-
-    async def _stop(self) -> None:
-        process, self.process, self._name = self.process, None, None
-        if process is not None:
-            await process.stop()
-
-
-async def embedded_endpoint(name: str, embedded: Embedded) -> Endpoint:
-    """Where the model answers, started if need be. Raises `UnknownModel`, `HostDied`, `TimedOut`."""
-    process = await embedded.start(name)
-    return Endpoint(name=name, model=f"openai/{process.weights.alias}", api_base=process.address, key=process.key)
+        await self.process.stop()
 
 
 class EmbeddedModel:
-    """A `Model`: embedded names start the process first and go to its address; all others go straight to `inner`."""
+    """A `Model`: requests to `embedded` start its process first and go there; all others go straight to `inner`."""
 
     def __init__(self, inner: Model, embedded: Embedded) -> None:
         self._inner = inner
@@ -72,18 +80,16 @@ class EmbeddedModel:
 
     async def stream(self, endpoint: Endpoint, request: Request) -> AsyncIterator[Part]:
         """See `Model.stream`. A process that ends in mid-request is `HostDied`; the next request starts another."""
-        process: LlamaProcess | None = None
-        if is_embedded(endpoint.name):
-            endpoint = await embedded_endpoint(endpoint.name, self.embedded)
-            process = self.embedded.process
-        if process is not None:
-            request = fitted(request, process.weights)
+        local = endpoint.name == self.embedded.name
+        if local:
+            endpoint = await self.embedded.start()
+            request = fitted(request, self.embedded.weights)
         try:
             async with _closing(self._inner.stream(endpoint, request)) as parts:
                 async for part in parts:
                     yield part
         except (Unreachable, CutOff, Overloaded) as error:
-            if process is None or not await process.gone():
+            if not local or not await self.embedded.process.gone():
                 raise
             sentence = "The embedded model's process ended; the next message starts it again."
             raise HostDied(sentence, kept=error.kept) from error
@@ -123,6 +129,7 @@ async def _closing(parts: AsyncIterator[Part]) -> AsyncIterator[AsyncIterator[Pa
 
 __all__ = [
     "EMBEDDED_NAME",
+    "SUFFIX",
     "Embedded",
     "EmbeddedModel",
     "Weights",

@@ -45,6 +45,11 @@ def is_embedded(name: str) -> bool:
     return name.startswith(PREFIX) or name.lower().endswith(SUFFIX)
 
 
+def alias(name: str) -> str:
+    """What the model's server calls it: the end of its name."""
+    return Path(name.removeprefix(PREFIX)).name.removesuffix(SUFFIX)
+
+
 def describe() -> str:
     """What the embedded model is, for people who are about to choose it."""
     return (
@@ -85,8 +90,7 @@ def weights(name: str, window: int | None = None) -> Weights:
     except (gguf.BadFile, OSError) as error:
         raise UnknownModel(f"{path} cannot be used: {error}.") from None
     size = min(window or MOST_WINDOW, metadata.trained_window or MOST_WINDOW)
-    toy = name == EMBEDDED_NAME
-    return Weights(path, "smollm2" if toy else path.stem, size, min(MOST_OUTPUT, size // 4), metadata, toy)
+    return Weights(path, alias(name), size, min(MOST_OUTPUT, size // 4), metadata, toy=name == EMBEDDED_NAME)
 
 
 def _shipped() -> Path | None:

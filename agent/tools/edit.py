@@ -10,12 +10,13 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.sanitise import one_line, visible
+from agent.sanitise import one_line
 from agent.tools import text_files
-from agent.tools.contract import Args, Need, Refused, Result, Schema, attempt, said
+from agent.tools.contract import Args, Need, Refused, Result, Schema, attempt
 from agent.tools.matching import Edit as Replacement
 from agent.tools.matching import Spliced, splice
 from agent.tools.workspace import Workspace
+from agent.tools.write import unplanned
 
 
 def _edits(args: Args) -> list[Replacement]:
@@ -50,7 +51,7 @@ def _summary(plan: _Planned) -> str:
     added, removed = text_files.changed_lines(plan.before.raw, plan.after.raw)
     places, lines = plan.after.places, plan.after.lines
     where = ", ".join(map(str, lines[:10])) + (", …" if len(lines) > 10 else "")
-    text = f"Edited {visible(plan.shown)}: {places} {'place' if places == 1 else 'places'} (line {where}), "
+    text = f"Edited {plan.shown}: {places} {'place' if places == 1 else 'places'} (line {where}), "
     text += f"{added:,} lines added, {removed:,} removed."
     if plan.after.loose:
         which = "" if len(plan.after.lines) == 1 else f" of edit {', '.join(map(str, plan.after.loose))}"
@@ -92,8 +93,8 @@ class Edit:
         """Writing one file; the diff of all edits."""
         try:
             plan = _plan(args, ws)
-        except OSError as error:
-            raise Refused(said(error, args["path"])) from error
+        except (OSError, Refused) as error:
+            return unplanned(error, args, ws)
         return Need("write", (plan.path,), diff=text_files.diff(plan.shown, plan.before.raw, plan.after.raw))
 
     async def run(self, args: Args, ws: Workspace, call_id: str) -> Result:

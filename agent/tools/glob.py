@@ -81,10 +81,10 @@ async def _glob(args: Args, ws: Workspace) -> Result:
     ended = await search.feed(argv, root.folder, asked, names.take)
     found = await asyncio.to_thread(_matching, names.names, pattern)
     found = [name for name in found if not ws.hidden(root.folder / name)]
-    where = one_line(ws.shown(root.folder), 80)
+    where = search.named(ws, root)
     partial = f" The list was stopped after {search.SECONDS} seconds; narrow path." if ended.late else ""
     if not found:
-        return Result(f"No file like {one_line(pattern)} below {where}.{partial}")
+        return Result(f"No file like {one_line(pattern)} in {where}.{partial}")
     lines: list[str] = []
     room = ws.page_characters - FRAME
     for name in found[:LIMIT]:

@@ -166,13 +166,13 @@ async def _grep(args: Args, ws: Workspace) -> Result:
 
 
 def _text(hits: _Hits, late: bool, ws: Workspace, root: search.Root, args: Args) -> str:
-    where = one_line(ws.shown(root.folder / root.name), 80)
+    where = search.named(ws, root)
     stopped = f" The search was stopped after {search.SECONDS} seconds; narrow path or glob." if late else ""
     if not hits.found:
         glob = f" in files like {one_line(args['glob'], 60)}" if args.get("glob") else ""
-        return f"No match for {one_line(args['pattern'], 80)} below {where}{glob}.{stopped}"
+        return f"No match for {one_line(args['pattern'], 80)} in {where}{glob}.{stopped}"
     more_than = "more than " if hits.found >= COUNTED or late else ""
-    total = f"{more_than}{hits.found:,} {'match' if hits.found == 1 else 'matches'}"
+    total = f"{more_than}{min(hits.found, COUNTED):,} {'match' if hits.found == 1 else 'matches'}"
     if hits.shown < hits.found:
         end = f"[{hits.shown:,} of {total} shown; narrow the pattern, path or glob, or raise limit.{stopped}]"
     else:

@@ -49,8 +49,10 @@ def data_url(data: bytes) -> str:
         raise Refused(f"the {kind.upper()} image has {len(data):,} bytes; at most {LARGEST_IMAGE:,} can be sent")
     try:
         width, height = _SIZES[kind](data)
-    except (_Broken, struct.error, IndexError) as error:
+    except _Broken as error:
         raise Refused(f"the {kind.upper()} image is broken ({error})") from error
+    except (struct.error, IndexError) as error:
+        raise Refused(f"the {kind.upper()} image is broken (it ends too early)") from error
     if not (LEAST_SIDE <= width <= MOST_SIDE and LEAST_SIDE <= height <= MOST_SIDE):
         raise Refused(f"the image is {width} x {height} pixels; each side must have {LEAST_SIDE} to {MOST_SIDE:,}")
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
@@ -59,8 +61,6 @@ def data_url(data: bytes) -> str:
 def _png(data: bytes) -> tuple[int, int]:
     at, size, pixels = len(_PNG), (0, 0), False
     while True:
-        if at + 12 > len(data):
-            raise _Broken("it ends before its last chunk")
         length, name = struct.unpack(">I4s", data[at : at + 8])
         body = data[at + 8 : at + 8 + length]
         (checksum,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length])
@@ -79,7 +79,7 @@ def _png(data: bytes) -> tuple[int, int]:
 def _jpeg(data: bytes) -> tuple[int, int]:
     at = 2
     if b"\xff\xd9" not in data[-64:]:
-        raise _Broken("it ends before its end mark")
+        raise _Broken("it ends too early")
     while True:
         if data[at] != 0xFF:
             raise _Broken("a marker is missing")
@@ -98,7 +98,7 @@ def _jpeg(data: bytes) -> tuple[int, int]:
 
 def _gif(data: bytes) -> tuple[int, int]:
     if b"\x2c" not in data[13:] or data[-1:] != b"\x3b":
-        raise _Broken("it ends before its end mark")
+        raise _Broken("it ends too early")
     width, height = struct.unpack("<HH", data[6:10])
     return width, height
 

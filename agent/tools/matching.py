@@ -77,12 +77,12 @@ def splice(raw: str, newline: str, edits: Sequence[Edit], shown: str) -> Spliced
         label = f"Edit {number}" if len(edits) > 1 else "The edit"
         places, rule = _find(text, edit, label)
         if not places:
-            raise Refused(f"{label} was not found in {visible(shown)}. Nothing was written.{_nearest(text, edit)}")
+            raise Refused(f"{label} was not found in {shown}. Nothing was written.{_nearest(text, edit)}")
         if len(places) > 1 and not edit.every:
             where = ", ".join(str(_line(text, p.start)) for p in places[:SHOWN_PLACES])
             where += f" and {len(places) - SHOWN_PLACES} more" if len(places) > SHOWN_PLACES else ""
             raise Refused(
-                f"{label} matches {len(places)} places in {visible(shown)} (lines {where}). Nothing was written. "
+                f"{label} matches {len(places)} places in {shown} (lines {where}). Nothing was written. "
                 "Give more surrounding lines in old, or all: true to change every one."
             )
         found += [(p, number) for p in places]

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from agent.sanitise import visible
 from agent.tools.contract import Refused
+from agent.tools.text_files import some
 from agent.tools.workspace import PAGE_BYTES, PAGE_LINES
 
 # A line longer than this is data or minified code; the rest of it is counted, not shown. Characters.
@@ -23,7 +24,7 @@ CUT_MARK = 60
 # The disk is read in pieces of this size, and at most so much to reach an offset or to count what follows: beyond it
 # (half a second) other tools do better. Bytes.
 PIECE = 256 * 1024
-FARTHEST = 512 * 1024 * 1024
+FARTHEST = 256 * 1024 * 1024
 COUNTED = 32 * 1024 * 1024
 
 
@@ -68,7 +69,7 @@ class _Lines:
     def _fill(self) -> bool:
         if self._stop.is_set():
             raise Refused("Interrupted.")
-        self._piece, self._at = self._file.read(PIECE), 0
+        self._piece, self._at = some(self._file, PIECE, "The file"), 0
         self.read += len(self._piece)
         return bool(self._piece)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 GRACE = 2.0
 
 # How often the end is looked for while the grace lasts; seconds.
-LOOK = 0.02
+LOOK = 0.05
 
 MARK = "ULLAGE_COMMAND"
 _PROC = Path("/proc")

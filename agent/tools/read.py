@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.sanitise import one_line, visible
+from agent.sanitise import one_line
 from agent.tools import images, text_files
 from agent.tools.contract import Args, Need, Refused, Result, Schema, attempt
 from agent.tools.paging import Page, page
@@ -75,14 +75,12 @@ def _read(args: Args, ws: Workspace, stop: threading.Event) -> Result:
     if stat.S_ISDIR(status.st_mode):
         return Result(_listing(path, shown, offset, min(limit, LISTED), ws), paths=(shown,))
     with text_files.open_regular(path, shown) as file:
-        head = file.read(text_files.SNIFFED)
+        head = text_files.some(file, text_files.SNIFFED, shown)
         status = os.fstat(file.fileno())
         if images.kind_of(head):
             return _image(file.read(images.LARGEST_IMAGE + 1), head, shown)
         if text_files.binary(head):
-            raise Refused(
-                f"{visible(shown)} is a binary file ({status.st_size:,} bytes){_utf16(head)}; it was not read."
-            )
+            raise Refused(f"{shown} is a binary file ({status.st_size:,} bytes){_utf16(head)}; it was not read.")
         file.seek(0)
         found = page(file, offset, limit, ws.page_characters - FRAME, stop)
         stamp = None
@@ -102,10 +100,8 @@ def _image(rest: bytes, head: bytes, shown: str) -> Result:
     try:
         url = images.data_url(head + rest)
     except Refused as refusal:
-        raise Refused(f"{visible(shown)}: {refusal}; it was not sent.") from refusal
-    return Result(
-        f"{visible(shown)}: {images.kind_of(head)} image, {len(head + rest):,} bytes.", paths=(shown,), images=(url,)
-    )
+        raise Refused(f"{shown}: {refusal}; it was not sent.") from refusal
+    return Result(f"{shown}: {images.kind_of(head)} image, {len(head + rest):,} bytes.", paths=(shown,), images=(url,))
 
 
 def _framed(found: Page, shown: str, offset: int, bom: bool) -> str:
@@ -146,7 +142,7 @@ def _listing(path: Path, shown: str, offset: int, limit: int, ws: Workspace) -> 
             break
         lines.append(line)
     if offset > 1 and not lines:
-        raise Refused(f"{visible(shown)} is a folder with {len(entries):,} entries.")
+        raise Refused(f"{shown} is a folder with {len(entries):,} entries.")
     last = offset - 1 + len(lines)
     head = f"[{one_line(shown, 80)} is a folder with {len(entries):,} {'entry' if len(entries) == 1 else 'entries'}]"
     more = f"[entries {offset:,}-{last:,} shown; read again with offset {last + 1}]"

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.sanitise import decode, one_line, visible
+from agent.sanitise import decode, one_line
 from agent.tools import plain_search, text_files
 from agent.tools.contract import Refused
 from agent.tools.workspace import Workspace
@@ -137,7 +137,13 @@ def real_path(root: Root, found: bytes) -> Path:
 
 def shown_path(ws: Workspace, root: Root, found: bytes) -> str:
     """A path that a search printed, as the model sees it."""
-    return visible(ws.shown(real_path(root, found))).replace("\n", "\\n")
+    return ws.shown(real_path(root, found))
+
+
+def named(ws: Workspace, root: Root) -> str:
+    """The searched place in words."""
+    shown = ws.shown(root.folder / root.name)
+    return "this folder" if shown == "." else one_line(shown, 80)
 
 
 def glob_pattern(ws: Workspace, root: Root, pattern: str) -> str:
@@ -147,9 +153,7 @@ def glob_pattern(ws: Workspace, root: Root, pattern: str) -> str:
     if pattern.startswith(f"{root.folder}/"):
         pattern = "/" + pattern.removeprefix(f"{root.folder}/")
     elif pattern.startswith(("/", "~")):
-        raise Refused(
-            f"The pattern {one_line(pattern)} starts outside {ws.shown(root.folder)}; give that folder as path."
-        )
+        raise Refused(f"The pattern {one_line(pattern)} starts outside {named(ws, root)}; give that folder as path.")
     if ".." in pattern.split("/"):
         raise Refused("A file pattern cannot contain `..`; give the folder as path.")
     return pattern

@@ -52,7 +52,7 @@ def refuse_special(mode: int, shown: str) -> None:
     """Raises `Refused` unless `mode` is a regular file's."""
     for is_kind, words in _KINDS:
         if is_kind(mode):
-            raise Refused(f"{visible(shown)} {words}.")
+            raise Refused(f"{shown} {words}.")
 
 
 def open_regular(path: Path, shown: str) -> BinaryIO:
@@ -66,6 +66,14 @@ def open_regular(path: Path, shown: str) -> BinaryIO:
         file.close()
         raise
     return file
+
+
+def some(file: BinaryIO, size: int, shown: str) -> bytes:
+    """Up to `size` bytes, without waiting. Raises `Refused` for what is a file by name only and has nothing to give yet."""
+    data: bytes | None = file.read(size)
+    if data is None:
+        raise Refused(f"{shown} cannot be read without waiting.")
+    return data
 
 
 def binary(head: bytes) -> bool:
@@ -95,12 +103,12 @@ def load(path: Path, shown: str) -> TextFile:
     """A text file whole. Raises `Refused` for binaries, other kinds and files above `LARGEST_EDITED`; `OSError`."""
     with open_regular(path, shown) as file:
         status = os.fstat(file.fileno())
-        data = file.read(LARGEST_EDITED + 1)
+        data = some(file, LARGEST_EDITED + 1, shown)
     if len(data) > LARGEST_EDITED:
         size = max(status.st_size, len(data))
-        raise Refused(f"{visible(shown)} is too large to edit ({size:,} bytes; at most {LARGEST_EDITED:,}).")
+        raise Refused(f"{shown} is too large to edit ({size:,} bytes; at most {LARGEST_EDITED:,}).")
     if binary(data):
-        raise Refused(f"{visible(shown)} is a binary file.")
+        raise Refused(f"{shown} is a binary file.")
     stamp = Stamp(status.st_mtime_ns, status.st_size, digest(data))
     bom = data.startswith(BOM)
     return TextFile(data[len(BOM) if bom else 0 :].decode("utf-8", "surrogateescape"), bom, stamp)
@@ -161,14 +169,14 @@ def missing(ws: Workspace, path: Path, given: str) -> Refused:
     text = f"{one_line(given, 200)}: there is no such file or folder."
     elsewhere = ws.cwd / given
     if ws.cwd != ws.folder and not os.path.isabs(given) and "\0" not in given and elsewhere.exists():
-        return Refused(f"{text} Paths are relative to {ws.folder}; did you mean {visible(ws.shown(elsewhere))}?")
+        return Refused(f"{text} Paths are relative to {ws.folder}; did you mean {ws.shown(elsewhere)}?")
     try:
         names = sorted(os.listdir(path.parent))
     except OSError:
         return Refused(text)
     near = difflib.get_close_matches(path.name, names[:MOST_NAMES], 3)
     if near:
-        text += f" Did you mean {', '.join(visible(ws.shown(path.parent / n)) for n in near)}?"
+        text += f" Did you mean {', '.join(ws.shown(path.parent / n) for n in near)}?"
     return Refused(text)
 
 
@@ -176,9 +184,7 @@ def refuse_changed(ws: Workspace, path: Path, now: Stamp) -> None:
     """Raises `Refused` when `path` was read and holds other bytes than then. `now` is what it holds."""
     before = ws.seen.get(path)
     if before is not None and (before.size, before.digest) != (now.size, now.digest):
-        raise Refused(
-            f"{visible(ws.shown(path))} changed on disk since it was read. Nothing was written; read it again first."
-        )
+        raise Refused(f"{ws.shown(path)} changed on disk since it was read. Nothing was written; read it again first.")
 
 
 def _lines(text: str) -> list[str]:
@@ -190,10 +196,9 @@ def _lines(text: str) -> list[str]:
 
 def diff(shown: str, before: str, after: str) -> str:
     """A unified diff for people, control characters spelled out, at most `DIFF_LINES` lines."""
-    name = visible(shown).replace("\n", "\\n")
-    lines = list(difflib.unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}", lineterm=""))
+    lines = list(difflib.unified_diff(_lines(before), _lines(after), f"a/{shown}", f"b/{shown}", lineterm=""))
     if not lines and before != after:
-        return f"{name}: only line ends change"
+        return f"{shown}: only line ends change"
     more = len(lines) - DIFF_LINES
     return "\n".join(lines if more <= 0 else [*lines[:DIFF_LINES], f"… {more:,} more lines of the diff"])
 

@@ -27,6 +27,9 @@ PAGE_LINES = 2_000
 # Below this a page would be all frame and no text; characters. An eighth of the least budget is above it.
 LEAST_PAGE = 300
 
+# The longest path a system takes; characters.
+LONGEST_PATH = 4_096
+
 # Hashing is for files a model edits; beyond this, size and time must do. Bytes.
 HASHED = 64 * 1024 * 1024
 
@@ -61,7 +64,7 @@ def stamp_of(path: Path) -> Stamp | None:
         # Non-blocking: a FIFO put in the file's place must not hang the open.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             status = os.fstat(file.fileno())
-            data = file.read(HASHED)
+            data = file.read(HASHED) or b""
     except OSError:
         return None
     return Stamp(status.st_mtime_ns, status.st_size, digest(data))
@@ -129,8 +132,8 @@ class Workspace:
         return path == self.folder or self.folder in path.parents
 
     def shown(self, path: Path) -> str:
-        """A path as the model and people see it: relative to the folder where it lies inside."""
-        return path.relative_to(self.folder).as_posix() if self.inside(path) else str(path)
+        """A path as the model and people see it, on one clean line: relative to the folder where it lies inside."""
+        return one_line(path.relative_to(self.folder).as_posix() if self.inside(path) else str(path), LONGEST_PATH)
 
     def was_read(self, path: Path, stamp: Stamp) -> None:
         """`path` was read, or written by us, and is now `stamp`."""

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.sanitise import one_line, visible
+from agent.sanitise import one_line
 from agent.tools import text_files
 from agent.tools.contract import Args, Need, Refused, Result, Schema, attempt, said
 from agent.tools.workspace import Workspace
@@ -35,15 +35,25 @@ def _plan(args: Args, ws: Workspace) -> _Planned:
         return _Planned(path, shown, "", args["content"], data, exists=False)
     old = text_files.load(path, shown)
     if path not in ws.seen:
-        raise Refused(
-            f"{visible(shown)} exists and was not read in this session. Read it first, or change it with edit."
-        )
+        raise Refused(f"{shown} exists and was not read in this session. Read it first, or change it with edit.")
     text_files.refuse_changed(ws, path, old.stamp)
     content: str = args["content"]
     after = text_files.with_newline(content.removeprefix("\ufeff"), old.newline)
     return _Planned(
         path, shown, old.raw, after, text_files.encode(after, old.bom or content.startswith("\ufeff")), exists=True
     )
+
+
+def unplanned(error: OSError | Refused, args: Args, ws: Workspace) -> Need:
+    """The need of a write that cannot be planned. Raises `Refused` with the reason where the file may be read anyway.
+
+    Elsewhere the reason would tell what is in a file, or that it is there, before anybody allowed it to be read: then
+    the permission comes first, and `run` says the reason.
+    """
+    path = ws.path(args["path"])
+    if ws.inside(path) and not ws.hidden(path):
+        raise Refused(said(error, args["path"]) if isinstance(error, OSError) else str(error)) from error
+    return Need("write", (path,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +79,8 @@ class Write:
         """Writing one file; the diff against what is there."""
         try:
             plan = _plan(args, ws)
-        except OSError as error:
-            raise Refused(said(error, args["path"])) from error
+        except (OSError, Refused) as error:
+            return unplanned(error, args, ws)
         return Need("write", (plan.path,), diff=text_files.diff(plan.shown, plan.before, plan.after))
 
     async def run(self, args: Args, ws: Workspace, call_id: str) -> Result:
@@ -79,9 +89,7 @@ class Write:
         def work(stop: threading.Event) -> Result:
             plan = _plan(args, ws)
             if plan.exists and plan.before == plan.after:
-                return Result(
-                    f"{visible(plan.shown)} already holds exactly this; nothing was written.", paths=(plan.shown,)
-                )
+                return Result(f"{plan.shown} already holds exactly this; nothing was written.", paths=(plan.shown,))
             if stop.is_set():
                 raise Refused("Interrupted before anything was written.")
             stamp = text_files.replace_file(plan.path, plan.data)
@@ -89,7 +97,7 @@ class Write:
             lines = plan.after.count("\n") + (not plan.after.endswith("\n") and plan.after != "")
             count = f"{lines:,} {'line' if lines == 1 else 'lines'}"
             verb = "Overwrote" if plan.exists else "Created"
-            text = f"{verb} {visible(plan.shown)}: {count}, {len(plan.data):,} bytes."
+            text = f"{verb} {plan.shown}: {count}, {len(plan.data):,} bytes."
             return Result(text, paths=(plan.shown,), changed=True)
 
         return await attempt(work, args["path"])

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from build_log import started
-
 from compaction.budget import Budget, Policy, Window, answer_room, budget_for
 from compaction.cut import Cut
 from compaction.facts import fact_sheet
@@ -48,6 +46,7 @@ from compaction.records import (
 )
 from compaction.tokens import Ruler, calibrated, estimate, measure
 from compaction.view import View, fold, step
+from tests.compaction.build_log import started
 
 Summariser = Callable[[Cut, View], str]
 
@@ -126,8 +125,8 @@ class Simulation:
         """What the provider counts for a request."""
         return round(estimate(view, self.ruler) * self.factor)
 
-    def turn(self, text: str, script: list[list[str]]) -> str:
-        """A user turn: `script` is a list of steps, each the texts of its parallel results; then an answer. Returns how it ended."""
+    def turn(self, text: str, script: list[list[str]], answer: str = "ok") -> str:
+        """A user turn. `script` holds its steps, each the texts of parallel results. Returns how it ended."""
         said = UserSaid(text)
         most = (self.view.started.trigger if self.view.started else 0) * 80 // 100
         tokens = self.ruler.count(text)
@@ -139,7 +138,7 @@ class Simulation:
             return "refused before"
         self.append(said)
         for number, results in enumerate([*script, []]):
-            ended = self.request(results, Place(inside_turn=number > 0))
+            ended = self.request(results, Place(inside_turn=number > 0), answer)
             if ended is not None:
                 return ended
         return "done"
@@ -168,7 +167,9 @@ class Simulation:
             )
         )  # fmt: skip
         for call, result in zip(ids, results, strict=True):
-            self.append(ToolReturned(call, "read", f"read {call}", result, characters=len(result), paths=(f"{call}.py",)))
+            self.append(
+                ToolReturned(call, "read", f"read {call}", result, characters=len(result), paths=(f"{call}.py",))
+            )
         return None
 
     def refuse(self, size: int, counted: int) -> None:

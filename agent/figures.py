@@ -1,0 +1,89 @@
+"""Figures for people and scripts: the meter, the table's rows, a plan and its price. Finished when they are sent.
+
+Not how they come about (that is `metering`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class CacheState:
+    """The prompt cache as last seen: tokens predicted and reported for the last request, seconds it stays warm.
+
+    `read_of` is all the input of that request, tokens (0 is unknown): what the share read from cache is taken of.
+    `next_cached` is what the next request may read from it, tokens; `broken` names the cause of the newest break.
+    """
+
+    predicted: int = 0
+    reported: int | None = None
+    warm_s: float | None = None
+    broken: str | None = None
+    read_of: int = 0
+    next_cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """Finished numbers for the screen, tokens. `exact` is true only when all of `used` is the provider's own count."""
+
+    used: int = 0
+    known: int = 0
+    estimated: int = 0
+    exact: bool = False
+    budget: int = 0
+    budget_rule: str = ""
+    trigger: int = 0
+    landing: int = 0
+    window: int | None = None
+    window_source: str = "unknown"
+    limit: int | None = None
+    parts: tuple[tuple[str, int], ...] = ()
+    cache: CacheState = field(default_factory=CacheState)
+    cost: float | None = None
+    next_cost: float | None = None
+    automatic: str = "on"
+    model: str = ""
+    ceiling: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Money for the next turn, in dollars, and after how many turns a rewrite pays back; None is "no price known"."""
+
+    keep: float | None = None
+    rewrite: float | None = None
+    breakeven_turns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a prune or a compaction would do. `rows` are (record, title, tokens) that go; `breaks_at` is a position."""
+
+    what: Literal["prune", "compact"]
+    records: tuple[int, ...]
+    rows: tuple[tuple[int, str, int], ...]
+    freed: int
+    before: int
+    after: int
+    breaks_at: int | None
+    reread: int
+    price: Price
+    first_kept: int | None = None
+    kept_rows: tuple[tuple[int, str, int], ...] = ()
+    why_nothing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One item of the view for tables; `tokens` scaled so that all rows and the fixed part sum to the meter."""
+
+    record: int
+    kind: str
+    title: str
+    tokens: int
+    age: int
+    state: str
+    cached: bool

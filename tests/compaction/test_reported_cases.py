@@ -1,0 +1,287 @@
+"""Public reports about other agents, as small inputs to the gates; each test is named after what was reported."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from compaction.attempts import thrash
+from compaction.budget import Policy, Window, answer_room, budget_for
+from compaction.cut import Cut
+from compaction.gates import Compact, Emergency, Place, Prune, Spill, largest_fixed
+from compaction.records import (
+    AssistantSaid,
+    Compacted,
+    CompactionFailed,
+    Gate,
+    Outcome,
+    Pruned,
+    SettingsChanged,
+    Usage,
+    UserSaid,
+    WindowSource,
+)
+from compaction.tokens import measure
+from compaction.view import View
+from tests.compaction.simulation import Simulation, drops_everything, fails, short_summary
+
+
+def kinds(s: Simulation) -> list[str]:
+    return [type(d).__name__ for d in s.decisions]
+
+
+def test_case_1_a_fixed_part_that_fills_the_window_is_named_and_not_compacted() -> None:
+    s = Simulation(claimed=2_000, system="s" * 4_000, tools=("t" * 3_600,))
+    assert s.turn("hello", []) == "refused before"
+    assert s.summary_calls == 0 and s.requests == 0
+    text = s.refusals[0].text
+    assert "system prompt 1,004" in text and "tool schemas" in text
+    assert len(largest_fixed(s.view, s.ruler)) == 2  # nothing else there is to name
+
+
+def test_case_2_refilling_after_each_of_three_compactions_stops_the_automatic_ones_and_says_so_once() -> None:
+    def bloated(cut: Cut, view: View) -> str:
+        return "## Goal\n" + "w " * 1_000
+
+    s = Simulation(claimed=40_000, summariser=bloated)
+    for _ in range(12):
+        s.turn("go " * 10, [["r" * 14_000], ["r" * 14_000], ["r" * 14_000]])
+    stops = [r for r in s.log if isinstance(r.body, CompactionFailed) and r.body.outcome is Outcome.STOPPED]
+    compactions = [r for r in s.log if isinstance(r.body, Compacted) and r.body.gate is Gate.PROACTIVE]
+    if thrash(s.view, 40_000) is not None:
+        assert len(stops) == 1
+        assert all(r.id < stops[0].id for r in compactions)
+
+
+def test_case_4_a_switch_from_a_million_to_eight_thousand_with_five_small_messages_is_one_decision() -> None:
+    s = Simulation(claimed=1_000_000)
+    for _ in range(5):
+        assert s.turn("a small message", []) == "done"
+    s.switch(8_000)
+    before = len(s.decisions)
+    assert s.turn("and now?", []) == "done"
+    assert len(s.decisions) - before <= 1
+
+
+def test_case_5_input_output_and_window_of_the_same_size_leave_room_for_the_input() -> None:
+    window = Window(1_000, 1_000, WindowSource.CATALOGUE)
+    asked = answer_room(window, 600, 100)
+    assert asked is not None and asked + 600 <= 1_000
+
+
+def test_case_6_a_summariser_that_always_fails_is_asked_three_times_then_comes_the_emergency_rung() -> None:
+    s = Simulation(claimed=8_000, summariser=fails)
+    calls = []
+    for _ in range(5):
+        before = s.summary_calls
+        assert s.turn("work " * 40, [["r" * 100]] * 6, "an answer " * 150) == "done"
+        calls.append(s.summary_calls - before)
+    assert s.summary_calls == 3
+    assert calls[3:] == [0, 0]
+    assert any(isinstance(d, Emergency) for d in s.decisions)
+
+
+def test_case_7_a_measurement_older_than_the_compaction_does_not_compact_again() -> None:
+    s = Simulation(claimed=32_000)
+    while not any(isinstance(d, Compact) for d in s.decisions):
+        assert s.turn("question " * 300, [["r" * 4_000]] * 3) == "done"
+    after = len(s.decisions)
+    assert s.turn("a small one", []) == "done"
+    assert len(s.decisions) == after
+
+
+def test_case_8_a_prompt_of_1700_on_a_window_of_2048_is_refused_with_both_numbers_or_answered() -> None:
+    s = Simulation(claimed=2_048, system="s" * 800)
+    ended = s.turn("p" * 6_800, [])
+    assert ended in ("refused before", "done")
+    if ended != "done":
+        assert "1,7" in s.refusals[0].text or "1,9" in s.refusals[0].text
+        assert "2,048" in s.refusals[0].text
+
+
+def test_case_12_a_result_larger_than_the_window_already_in_the_log_is_no_dead_end() -> None:
+    s = Simulation(claimed=1_000_000)
+    s.turn("read it", [["x" * 40_000]])
+    s.switch(8_000, real=8_000)
+    assert s.turn("and now?", []) == "done"
+    assert isinstance(s.decisions[0], (Spill, Prune))
+
+
+def test_case_14_a_chat_without_tools_compacts_when_it_is_full() -> None:
+    s = Simulation(claimed=4_096)
+    for _ in range(14):
+        assert s.turn("tell me more " * 40, [], "an answer " * 60) == "done"
+    assert any(isinstance(d, Compact) for d in s.decisions)
+
+
+def test_case_16_a_summary_larger_than_what_it_replaces_changes_nothing() -> None:
+    def long(cut: Cut, view: View) -> str:
+        return "## Goal\n" + "w" * 4 * (Simulation(claimed=32_000).budget.summary_cap - 100)
+
+    s = Simulation(claimed=32_000, summariser=long)
+    s.turn("hi", [])
+    s.turn("hi", [])
+    before = s.view
+    cut = Cut(s.log[4].id, 2, before.conversation[:2], before.conversation[2:], 10, 1)
+    s.compact(Compact(Gate.ASKED, cut, 10_000))
+    body = s.log[-1].body
+    assert isinstance(body, CompactionFailed) and body.outcome is Outcome.NOT_SMALLER
+    assert s.view.items == before.items
+
+
+def test_case_17_over_the_limit_with_a_useless_summary_takes_the_emergency_rung_and_goes_on() -> None:
+    s = Simulation(claimed=8_192, real=8_192, summariser=fails)
+    ends = {s.turn("work " * 100, [["r" * 3_500]] * 4) for _ in range(6)}
+    assert ends == {"done"}
+    assert any(isinstance(r.body, Compacted) and r.body.gate is Gate.EMERGENCY for r in s.log)
+
+
+def test_case_19_an_overflow_that_states_its_window_is_learned_with_one_rewrite_and_one_retry() -> None:
+    s = Simulation(claimed=1_000_000, real=258_000, rule="100%")
+    while s.learned is None:
+        assert s.turn("go " * 2_000, [["r" * 48_000]] * 12) == "done"
+    assert s.learned == 258_000
+    assert s.window.source is WindowSource.LEARNED
+
+
+def test_a_provider_that_always_refuses_gets_at_most_two_requests() -> None:
+    s = Simulation(claimed=200_000, real=10, states_window=False)
+    for _ in range(6):
+        s.turn("hello " * 400, [])
+        before = s.requests
+        s.turn("again", [["r" * 4_000]])
+        assert s.requests - before <= 2
+    assert 1 <= s.requests <= 24
+    assert s.refusals
+
+
+def test_a_real_window_of_14000_behind_a_claim_of_200000_costs_one_rewrite_and_the_turn_ends_well() -> None:
+    s = Simulation(claimed=200_000, real=14_000)
+    assert s.turn("start", [["r" * 3_000]] * 25) == "done"
+    reactive = [r for r in s.log if isinstance(r.body, (Pruned, Compacted)) and r.body.gate is Gate.REACTIVE]
+    assert s.learned == 14_000 and len(reactive) == 1
+
+
+def test_case_20_to_23_a_budget_above_the_model_is_cut_to_the_limit_and_says_who_said_so() -> None:
+    b = budget_for(Window(32_000, None, WindowSource.CATALOGUE), Policy("200k"))
+    assert b.budget == b.limit == 28_000
+    assert b.trigger < b.budget
+
+
+def test_case_22_a_window_of_unknown_size_has_no_limit_and_no_percentage_of_nothing() -> None:
+    b = budget_for(Window(None), Policy("min(200k, 80%)"))
+    assert (b.limit, b.budget, b.trigger) == (None, 200_000, 183_616)
+
+
+def test_case_25_and_53_a_budget_is_what_was_written_whatever_the_window() -> None:
+    assert budget_for(Window(400_000), Policy("250k")).budget == 250_000
+    for tokens in (128_000, 200_000, 1_000_000):
+        assert budget_for(Window(tokens), Policy("100000")).budget == 100_000
+
+
+def test_case_27_the_size_is_the_last_request_not_the_sum_of_all() -> None:
+    s = Simulation()
+    for _ in range(3):
+        s.turn("hello there", [])
+    body = s.log[-1].body
+    assert isinstance(body, AssistantSaid) and body.usage is not None
+    assert measure(s.view, s.ruler).total == body.usage.context
+
+
+def test_case_28_a_switch_to_a_model_that_counts_less_is_never_negative() -> None:
+    s = Simulation(factor=2.0)
+    s.turn("hello " * 500, [["r" * 1_000]])
+    s.append(SettingsChanged(model="other"))
+    size = measure(s.view, s.ruler)
+    assert size.known == 0 and size.estimated > 0
+
+
+def test_case_29_after_a_compaction_the_size_is_smaller_at_once_and_not_exact() -> None:
+    s = Simulation(claimed=32_000)
+    while not any(isinstance(r.body, Compacted) for r in s.log):
+        s.turn("question " * 300, [["r" * 4_000]] * 3)
+    at = next(r.id for r in s.log if isinstance(r.body, Compacted))
+    before, after = View(tuple(s.log[: at - 1])), View(tuple(s.log[:at]))
+    assert measure(after, s.ruler).total < measure(before, s.ruler).total
+    assert not measure(after, s.ruler).exact
+
+
+def test_case_31_at_the_trigger_while_idle_the_next_prompt_compacts_before_it_is_sent() -> None:
+    s = Simulation(claimed=32_000)
+    while measure(s.view, s.ruler).total < s.budget.trigger:
+        s.turn("question", [], "answer " * 1_000)
+    assert not any(isinstance(r.body, Compacted) for r in s.log)
+    sent = s.requests
+    s.turn("next", [])
+    first = next(r.id for r in s.log if isinstance(r.body, Compacted))
+    replies = [r.id for r in s.log if isinstance(r.body, AssistantSaid)]
+    assert first < replies[-1] and s.requests == sent + 1
+
+
+def test_case_38_the_newest_message_is_whole_and_last_of_the_users_after_a_compaction_in_its_middle() -> None:
+    s = Simulation(claimed=16_000)
+    s.turn("do X", [["r" * 2_000]] * 2)
+    assert s.turn("now do Y, carefully", [["r" * 300]] * 25, "thinking aloud " * 120) == "done"
+    assert any(isinstance(r.body, Compacted) for r in s.log)
+    own = [i for i in s.view.items if i.kind == "user"]
+    assert own[-1].text == "now do Y, carefully"
+
+
+def test_case_50_no_record_of_a_hundred_compactions_holds_the_conversation() -> None:
+    s = Simulation(claimed=8_192)
+    while sum(isinstance(r.body, Compacted) for r in s.log) < 100:
+        assert s.turn("go on with the work", [["r" * 100]] * 3, "an answer " * 300) == "done"
+    largest = max(len(r.body.summary + r.body.fact_sheet) for r in s.log if isinstance(r.body, Compacted))
+    assert largest < 4 * (s.budget.summary_cap + s.budget.fact_cap)
+
+
+def test_case_51_with_automatic_off_an_overflow_ends_the_turn_without_a_rewrite() -> None:
+    s = Simulation(claimed=100_000, real=9_000, automatic=False)
+    ended = s.turn("go", [["r" * 6_000]] * 8)
+    assert ended == "refused"
+    assert not s.rewrites() and s.summary_calls == 0
+    assert "automatic" in s.refusals[-1].text
+
+
+def test_case_54_cache_writes_are_counted_once_in_their_own_bucket() -> None:
+    usage = Usage(uncached=10, cache_read=70, cache_write=20, output=5)
+    assert (usage.input, usage.context) == (100, 105)
+
+
+def test_steered_and_typed_messages_of_a_running_turn_do_not_reset_the_reactive_retry() -> None:
+    s = Simulation(claimed=200_000, real=10, states_window=False)
+    s.append(UserSaid("first"))
+    s.pass_gates(Place())
+    s.refuse(100, 100)
+    s.append(UserSaid("and this", "steered"))
+    s.refuse(100, 100)
+    assert s.pass_gates(Place()) is None
+
+
+def test_a_budget_of_12k_on_100k_keeps_a_turn_of_twelve_results_near_the_trigger() -> None:
+    s = Simulation(claimed=100_000, rule="12k")
+    assert s.turn("read them all", [["r" * 5_000]] * 12) == "done"
+    sizes = [measure(v, s.ruler).total for v in s.sent]
+    assert max(sizes) <= s.budget.budget
+    assert s.rewrites()
+
+
+def test_a_summary_that_drops_everything_still_leaves_files_and_recall_in_the_view() -> None:
+    s = Simulation(claimed=16_000, summariser=drops_everything)
+    while not any(isinstance(r.body, Compacted) for r in s.log):
+        s.turn("go", [["r" * 3_000]] * 4)
+    text = "\n".join(i.text for i in s.view.items)
+    assert "recall" in text and ".py" in text
+
+
+def test_short_summaries_keep_every_automatic_gate_apart_on_large_windows() -> None:
+    s = Simulation(claimed=128_000, summariser=short_summary)
+    for _ in range(30):
+        s.turn("work", [["r" * 30_000]] * 6)
+    steps_at: list[int] = []
+    steps = 0
+    for r in s.log:
+        if isinstance(r.body, AssistantSaid):
+            steps += 1
+        elif isinstance(r.body, Compacted):
+            steps_at.append(steps)
+    assert all(b - a > 3 for a, b in pairwise(steps_at))
