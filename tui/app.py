@@ -119,10 +119,15 @@ class UllageApp(App[int]):
         if "TEXTUAL_THEME" not in os.environ:
             self.theme = ULLAGE_DARK.name
         self.set_class(self._ascii, "ascii")
+        attention.arrive(self)
         self.query_one(Prompt).focus()
         self.post_message(Arrived())
         if self._first is not None:
             self.post_message(Wished(self._first))
+
+    def on_unmount(self) -> None:
+        """The window gets its own name back."""
+        attention.leave(self)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What every line goes through last."""
@@ -182,7 +187,7 @@ class UllageApp(App[int]):
                 approval.ask(event)
                 attention.call(self, f"Ullage asks: {event.title}")
             case Planned(plan=plan, offered=True):
-                self.push_screen(PlanScreen(plan))
+                PlanScreen.offer(self, plan)
             case Reviewing():
                 self.push_screen(ReviewScreen(event))
             case Inspected():

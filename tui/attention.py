@@ -13,9 +13,19 @@ from tui.plain import one_line
 LONG_TURN = 20.0
 
 
+def arrive(app: App[int]) -> None:
+    """Put the window's name on the terminal's own stack, to be had back by `leave`."""
+    _write(app, "\x1b[22;2t")
+
+
 def title(app: App[int], text: str) -> None:
     """Name the terminal's window."""
     _write(app, f"\x1b]2;{one_line(text, 80)}\x07")
+
+
+def leave(app: App[int]) -> None:
+    """The name from the stack again; terminals without one get an empty name, which they fill in themselves."""
+    _write(app, "\x1b]2;\x07\x1b[23;2t")
 
 
 def call(app: App[int], text: str) -> None:

@@ -22,6 +22,9 @@ CHARACTERS_PER_TOKEN = 4
 # A result smaller than this fills no context worth a word; tokens.
 WORTH_SAYING = 50
 
+# A tool that took less was not waited for; seconds.
+WORTH_A_TIME = 0.1
+
 # How a tool's output folds: a command's end says how it ended, a search's first hits say whether it was the right
 # one, and a file that was read needs no repeating.
 FOLDS: dict[str, Fold] = {"read": Fold(), "glob": Fold(3), "grep": Fold(4), "bash": Fold(1, 4), "recall": Fold(4)}
@@ -88,7 +91,7 @@ def returned(number: int, at: float, body: ToolReturned, made: Call | None) -> B
     meta: list[str] = []
     if body.exit_status is not None:
         meta.append(f"exit {body.exit_status}")
-    if made is not None and at > made.at:
+    if made is not None and at - made.at >= WORTH_A_TIME:
         meta.append(seconds(at - made.at))
     if form == "output" and fold == Fold() and text:
         meta.append(plural(text.rstrip("\n").count("\n") + 1, "line"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -49,6 +49,12 @@ class PlanScreen(ModalScreen[None]):
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self.plan = plan
+
+    @classmethod
+    def offer(cls, app: App[int], plan: Plan) -> None:
+        """Show it, if there is something to show; why there is nothing is said in the conversation."""
+        if plan.rows or plan.kept_rows or not plan.why_nothing:
+            app.push_screen(cls(plan))
 
     def compose(self) -> ComposeResult:
         """Title, rows, totals, keys."""

@@ -22,6 +22,8 @@ from agent.wire import (
     Gated,
     Idle,
     Opened,
+    Plan,
+    Planned,
     Returned,
     Told,
     ToolRunning,
@@ -67,6 +69,7 @@ class Presenter:
     calls: dict[str, cards.Call] = field(default_factory=dict)
     running: dict[str, cards.Running] = field(default_factory=dict)
     said: str = ""
+    finished: str = ""
     count: int = 0
 
     def show(self, event: Event) -> tuple[Block, ...]:
@@ -86,6 +89,8 @@ class Presenter:
                 return (self._say({"info": "notice", "warning": "warning", "error": "error"}[level], text),)  # type: ignore[arg-type]
             case Gated() | Finished() | Returned() | Idle() | Crashed():
                 return tuple(self._ended(event))
+            case Planned(plan=Plan(rows=(), kept_rows=(), why_nothing=why), offered=True) if why:
+                return (self._say("notice", sentence(why)),)
             case _:
                 return ()
 
@@ -114,6 +119,7 @@ class Presenter:
                     yield from self._once("warning" if "refused" in event.outcome else "notice", sentence(text))
                     self.said = tag
             case Finished(committed=committed, code=code, tag=tag, text=text):
+                self.finished = text
                 if (committed and event.wish in HAVE_A_BLOCK) or text in SEEN_ANYWAY:
                     return
                 if tag is None or tag != self.said:
@@ -121,11 +127,11 @@ class Presenter:
             case Returned(why=why):
                 yield from self._once("warning", sentence(why))
             case Idle(stop=stop, error=error):
-                if error:
+                if error and error != self.finished:
                     yield from self._once("error", sentence(error))
                 elif stop == "interrupted":
                     yield from self._once("quiet", "Stopped.")
-                self.said = ""
+                self.said = self.finished = ""
             case Crashed(error=error):
                 yield self._say(
                     "error",

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from agent.wire import Appended, Crashed, Event, Finished, Idle, Opened, Returned, Told, ToolRunning
+from agent.wire import Appended, Crashed, Event, Finished, Idle, Opened, Planned, Returned, Told, ToolRunning
 from compaction.records import (
     AssistantSaid,
     Body,
@@ -168,6 +169,13 @@ def test_a_wish_that_changed_nothing_says_why() -> None:
     assert shown(Finished("prune", True, 0, "asked.pruned", "pruned 3 results")) == []
     assert shown(Finished("budget", True, 0, None, "the budget is 60k")) == ["The budget is 60k."]
     assert shown(said(SettingsChanged(budget="60k"))) == []
+
+
+def test_a_plan_of_nothing_says_why_once() -> None:
+    plan = replace(scenes.PLAN, records=(), rows=(), why_nothing="every result is young")
+    ended = (Finished("prune", False, 4, None, "a plan: nothing was changed"),)
+    idle = Idle("s", "p", "failed", "a plan: nothing was changed")
+    assert shown(Planned(plan), *ended, idle) == ["Every result is young."]
 
 
 def test_errors_and_refused_prompts_are_sentences() -> None:
