@@ -69,7 +69,7 @@ def open_regular(path: Path, shown: str) -> BinaryIO:
 
 
 def some(file: BinaryIO, size: int, shown: str) -> bytes:
-    """Up to `size` bytes, without waiting. Raises `Refused` for what is a file by name only and has nothing to give yet."""
+    """Up to `size` bytes, without waiting. Raises `Refused` for a file by name only that has nothing to give yet."""
     data: bytes | None = file.read(size)
     if data is None:
         raise Refused(f"{shown} cannot be read without waiting.")
