@@ -26,8 +26,8 @@ from agent.models.weights import EMBEDDED_NAME, SUFFIX, Weights, alias, describe
 # Port 0 can be bound by nobody: a request that gets there is refused by the kernel. See invariant 2.
 NOWHERE = "http://127.0.0.1:0/v1"
 
-# Most lines under one heading of a summary by a model this small; it has nothing to say in a fifth.
-MOST_LINES = 4
+# Most lines under one heading of a summary by a model this small: the third only repeats the first.
+MOST_LINES = 2
 
 
 def embedded_endpoint(name: str) -> Endpoint:
@@ -107,7 +107,7 @@ def fitted(request: Request, model: Weights) -> Request:
 
 
 def summary_grammar(headings: Sequence[str]) -> str:
-    """GBNF that lets a model write these headings, in this order, each with one to four lines, and nothing else.
+    """GBNF that lets a model write these headings, in this order, each with one or two lines, and nothing else.
 
     Lines have no length in it: a bounded repetition makes sampling crawl. The request's `max_tokens` is the bound.
     """

@@ -62,7 +62,6 @@ def _serve(orders: dict[str, Any]) -> Any:
     params.n_ctx = orders["window"]
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = orders["threads"]
-    params.cpuparams.poll = params.cpuparams_batch.poll = 0
     params.cache_ram_mib = CACHE_MIB
     params.sse_ping_interval = PING_SECONDS
     params.api_keys = [orders["key"]]

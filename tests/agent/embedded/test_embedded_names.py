@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +11,15 @@ import pytest
 
 from agent.model import Endpoint, HostDied, Part, Reply, Request, Text, UnknownModel
 from agent.models import gguf
-from agent.models.embedded import EMBEDDED_NAME, Embedded, EmbeddedModel, fitted, is_embedded, summary_grammar
+from agent.models.embedded import (
+    EMBEDDED_NAME,
+    Embedded,
+    EmbeddedModel,
+    embedded_endpoint,
+    fitted,
+    is_embedded,
+    summary_grammar,
+)
 from agent.models.llama_process import LlamaProcess
 from agent.models.weights import Weights, locate, weights
 
@@ -83,23 +92,38 @@ def test_an_answer_is_bounded_and_a_grammar_beside_tools_is_left_out(tmp_path: P
     assert fitted(Request(messages=(), tools=(TOOL,), grammar="g"), model).grammar is None
 
 
-async def test_other_models_are_asked_unchanged_and_nothing_is_started(tmp_path: Path) -> None:
+@pytest.fixture
+def embedded(tmp_path: Path) -> Embedded:
+    """A model whose file says nothing; it is never started."""
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF" + b"\x03\x00\x00\x00" + b"\x00" * 16)
+    return Embedded(str(file), log=tmp_path / "log")
+
+
+async def test_other_models_are_asked_unchanged_and_nothing_is_started(embedded: Embedded) -> None:
     inner = Recording()
-    model = EmbeddedModel(inner, Embedded(tmp_path / "log"))
+    model = EmbeddedModel(inner, embedded)
     endpoint, request = Endpoint("openai/x", "openai/x", "http://host/v1"), Request(messages=())
     assert [part async for part in model.stream(endpoint, request)][-1] == Reply("hello", (), None, "done")
     assert inner.asked == [(endpoint, request)]
-    assert model.embedded.process is None
+    assert not embedded.process.running
     await model.aclose()
 
 
-async def test_closing_the_stream_closes_the_inner_one(tmp_path: Path) -> None:
+async def test_closing_the_stream_closes_the_inner_one(embedded: Embedded) -> None:
     inner = Recording()
-    model = EmbeddedModel(inner, Embedded(tmp_path / "log"))
-    stream = model.stream(Endpoint("openai/x", "openai/x"), Request(messages=()))
+    stream = EmbeddedModel(inner, embedded).stream(Endpoint("openai/x", "openai/x"), Request(messages=()))
     assert await anext(stream) == Text("hello")
     await stream.aclose()  # type: ignore[attr-defined]
     assert inner.closed == 1
+
+
+def test_at_rest_the_endpoint_leads_nowhere_and_has_one_label(embedded: Embedded) -> None:
+    endpoint = embedded_endpoint(embedded.name)
+    assert endpoint == Endpoint(embedded.name, "openai/tiny", "http://127.0.0.1:0/v1", "none")
+    with socket.socket() as probe, pytest.raises(OSError, match=r"refused|assign"):
+        probe.connect(("127.0.0.1", 0))
+    assert (embedded.window, embedded.max_output) == (8_192, 1_024)
 
 
 async def test_a_process_that_ends_at_once_is_a_sentence_that_names_its_log(tmp_path: Path) -> None:

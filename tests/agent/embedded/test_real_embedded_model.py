@@ -19,7 +19,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent.models.embedded import EMBEDDED_NAME, Embedded, embedded_endpoint, installed, summary_grammar
+from agent.model import CutOff, Endpoint, HostDied, Part, Reply, Request
+from agent.models.embedded import (
+    EMBEDDED_NAME,
+    Embedded,
+    EmbeddedModel,
+    embedded_endpoint,
+    installed,
+    summary_grammar,
+)
 from agent.models.llama_process import LlamaProcess
 from agent.models.weights import weights
 
@@ -54,7 +62,7 @@ def post(process: LlamaProcess, path: str, body: dict[str, Any], key: str | None
         {"Authorization": f"Bearer {process.key if key is None else key}", "Content-Type": "application/json"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=100) as response:
+        with urllib.request.urlopen(request, timeout=500) as response:
             return response.status, json.load(response)
     except urllib.error.HTTPError as error:
         with error:
@@ -161,22 +169,49 @@ def test_the_grammar_gives_a_summary_with_the_five_headings_in_order(process: Ll
 
 
 async def test_two_who_ask_at_once_get_one_process_and_a_killed_one_is_started_again(tmp_path: Path) -> None:
-    embedded = Embedded(tmp_path / "log", window=512)
-    one, two = await asyncio.gather(*(embedded_endpoint(EMBEDDED_NAME, embedded) for _ in range(2)))
+    embedded = Embedded(log=tmp_path / "log", window=512)
+    one, two = await asyncio.gather(embedded.start(), embedded.start())
     assert one == two
     assert one.model == "openai/smollm2"
-    assert embedded.process is not None
     first = embedded.process.pid
     assert first is not None
     os.kill(first, signal.SIGKILL)
     assert await embedded.process.gone()
-    third = await embedded_endpoint(EMBEDDED_NAME, embedded)
-    assert third.api_base != one.api_base
+    assert (await embedded.start()).api_base != one.api_base
     second = embedded.process.pid
-    assert second not in (None, first)
-    await embedded.stop()
     assert second is not None
+    assert second != first
+    await embedded.stop()
     assert not alive(second)
+
+
+async def test_a_process_killed_in_mid_request_is_a_sentence_and_the_next_request_works(tmp_path: Path) -> None:
+    class Breaking:
+        """Kills the process on the first request, and asks it nothing."""
+
+        def __init__(self) -> None:
+            self.asked: list[Endpoint] = []
+
+        async def stream(self, endpoint: Endpoint, request: Request) -> AsyncIterator[Part]:
+            self.asked.append(endpoint)
+            if len(self.asked) == 1:
+                assert embedded.process.pid is not None
+                os.kill(embedded.process.pid, signal.SIGKILL)
+                raise CutOff("the stream broke", kept="half a")
+            yield Reply("whole", (), None, "done")
+
+        async def aclose(self) -> None:
+            pass
+
+    embedded, inner = Embedded(log=tmp_path / "log", window=512), Breaking()
+    model = EmbeddedModel(inner, embedded)
+    with pytest.raises(HostDied, match="starts it again") as died:
+        [part async for part in model.stream(embedded_endpoint(EMBEDDED_NAME), Request(messages=()))]
+    assert died.value.kept == "half a"
+    parts = [part async for part in model.stream(embedded_endpoint(EMBEDDED_NAME), Request(messages=()))]
+    assert parts == [Reply("whole", (), None, "done")]
+    assert inner.asked[0].api_base != inner.asked[1].api_base
+    await model.aclose()
 
 
 def alive(pid: int) -> bool:
