@@ -1,6 +1,7 @@
 """From a view to the request that is sent, byte for byte the same every time.
 
-Not a view (that is `compaction.view`) and no provider's dialect (that is `agent.models.spelling`): this is the chat format that litellm takes, with two private keys, `_thinking` and `_cache`, which the client translates.
+Not a view (that is `compaction.view`) and no provider's dialect (that is `agent.models.spelling`): this is the
+chat format that litellm takes, with two private keys, `_thinking` and `_cache`, which the client translates.
 
 Invariants
  1. Pure: the same view gives the same messages and tools; nothing of today's clock, folder or settings is in them.

@@ -93,17 +93,16 @@ class Kit:
 
     async def target(self, model: str) -> Target:
         """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""
-        endpoint = self.endpoints.resolve(model)
-        if is_embedded(model):
-            found = weights(model, self.settings.claim_for(model).window)
-            self.catalogue.note_probe(endpoint, Probed(found.window, found.max_output))
-        else:
-            await self.catalogue.probe(endpoint)
+        if not is_embedded(model):
+            await self.catalogue.probe(self.endpoints.resolve(model))
         return self.known(model)
 
     def known(self, model: str) -> Target:
-        """A model by name with what is known of it; asks nobody."""
+        """A model by name with what is known of it; asks no server. Raises `UnknownModel` for a file that is not there."""
         endpoint, claim = self.endpoints.resolve(model), self.settings.claim_for(model)
+        if is_embedded(model):
+            found = weights(model, claim.window)
+            self.catalogue.note_probe(endpoint, Probed(found.window, found.max_output))
         return Target(endpoint, self.catalogue.window(endpoint, claim), self.catalogue.prices(endpoint, claim))
 
 
@@ -167,6 +166,20 @@ class Session:
     def target_for(self, name: str) -> Target:
         """A model by name, with its window (the log's own ceilings included) and prices."""
         target = self.kit.known(name)
+        started = self.view.started
+        if (
+            target.window.tokens is None
+            and started
+            and started.window
+            and (started.model, started.endpoint)
+            == (
+                name,
+                target.endpoint.label,
+            )
+        ):
+            # A reading command asks no server: what it said when the session started is the best there is.
+            window = replace(target.window, tokens=started.window, source=started.window_source)
+            target = replace(target, window=window)
         ceiling = self._ceiling(target.endpoint)
         if ceiling is not None and (target.window.tokens is None or ceiling < target.window.tokens):
             return replace(target, window=replace(target.window, ceiling=ceiling))

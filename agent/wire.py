@@ -247,7 +247,7 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A tool needs the user's yes. `diff` or `command` is what would happen; `prefix` what a lasting yes would allow."""
+    """A tool needs the user's yes. `diff` or `command` would happen; `prefix` is what a lasting yes would allow."""
 
     id: int
     call: str
