@@ -37,6 +37,7 @@ from tui.actions import (
 from tui.commands import parse
 from tui.completion import Candidate, Token
 from tui.editor import edited
+from tui.line_editor import LineEditor
 from tui.pastes import Pastes, cleaned
 from tui.popup import Popup
 from tui.recall import Recall
@@ -59,7 +60,7 @@ class Wished(Message):
         self.wish = wish
 
 
-class Prompt(TextArea):
+class Prompt(LineEditor):
     """Where the user writes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

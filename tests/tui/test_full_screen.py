@@ -187,6 +187,19 @@ async def test_the_shells_keys_edit_the_line() -> None:
         assert s.prompt.text == ""
 
 
+async def test_the_shells_keys_mean_the_whole_line_however_it_is_wrapped() -> None:
+    async with screen((40, 24)) as s:
+        s.prompt.write("word " * 30 + "end")
+        await s.pilot.press("ctrl+a", "x", "ctrl+e", "y")
+        assert s.prompt.text == "x" + "word " * 30 + "endy"
+        await s.pilot.press("ctrl+u")
+        assert s.prompt.text == ""
+        s.prompt.write("one\ntwo")
+        s.prompt.move_cursor((0, 1))
+        await s.pilot.press("ctrl+k", "ctrl+k")
+        assert s.prompt.text == "otwo"
+
+
 async def test_a_large_paste_is_a_chip_and_is_sent_whole() -> None:
     pasted = "\n".join(f"line {n}" for n in range(84))
     async with screen() as s:
