@@ -55,6 +55,18 @@ def test_folding_can_stop_and_go_on_anywhere(records: tuple[Record, ...], stop: 
     assert fold(records[stop:], fold(records[:stop])).items == whole.items
 
 
+@settings(max_examples=300, deadline=None)
+@given(wild_logs)
+def test_a_view_that_grows_record_by_record_is_the_view_made_anew(records: tuple[Record, ...]) -> None:
+    growing = View()
+    for n, record in enumerate(records, 1):
+        # Looked at after each record: what was worked out before is what the next step grows from.
+        growing = step(growing, record)
+        anew = fold(records[:n])
+        assert growing.conversation == anew.conversation
+        assert growing.items == anew.items
+
+
 @FEW
 @given(wild_logs)
 def test_primer_pins_and_newest_message_are_in_every_view_as_admitted(records: tuple[Record, ...]) -> None:
@@ -97,7 +109,7 @@ def test_no_result_is_in_a_view_twice(records: tuple[Record, ...]) -> None:
     assert len(shown) == len(set(shown))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(orderly_sessions)
 def test_every_request_continues_the_one_before_or_a_record_says_why_not(session: Session) -> None:
     views = [fold(session.records[:n]) for n in session.requests]
