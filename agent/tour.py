@@ -33,8 +33,8 @@ PROJECT = Path(__file__).with_name("tour_project")
 # Characters a second: a little faster than anybody reads, so that the stream is seen and not waited for.
 SPEED = 600.0
 
-# A window of a small local model and a budget of a third of it: three questions bring the meter to its first mark, and
-# both marks are well apart on 80 columns. The kept results are few, so that a plan to prune has something in it. Prices
+# A window of a small local model and a budget of less than half of it: three questions bring the meter to its first
+# mark, and both marks are well apart on 80 columns. The kept results are few, so that a plan to prune has something in it. Prices
 # are those of a middling hosted model, in dollars per million tokens, so that the plans can show what they cost.
 TOUR_SETTINGS = f"""\
 model = "{TOUR_NAME}"
@@ -42,7 +42,7 @@ mode = "auto"
 notify = false
 
 [context]
-budget = "12k"
+budget = "14k"
 prune_protect = 1000
 prune_minimum = 1000
 

@@ -108,7 +108,8 @@ TEST = Turn(
             "The register runs through: some 300 lines from January to May."
         ),
     ),
-    'Ran `python3 -m unittest`: 2 of 17 failed, both because parse_amount("-0.05") gave 5 instead of -5.',
+    "Ran `python3 -m unittest`: 2 of 17 failed, test_negative_below_one (5 != -5) and test_a_small_rounding_posting "
+    '(line 1: the entry is off by 0.10), both because parse_amount("-0.05") gave 5 instead of -5.',
 )
 
 MEND = Turn(
@@ -151,9 +152,9 @@ TURNS = (LOOK, TEST, MEND, REST)
 
 STOPS = (
     Stop(
-        "Welcome. The model is a recording: nothing is sent, nothing is paid. All else is real, in a copy of a small "
+        "Welcome. The model is a recording: nothing is sent or paid, the prices are examples. All else is real, in a copy of a small "
         "project: the tools run, the log is written, the meter counts. The bar below is the model's whole window, 32k "
-        "tokens. The second mark is the budget chosen for it, 12k; the first is where the program would act by itself. "
+        "tokens. The second mark is the budget chosen for it, 14k; the first is where the program would act by itself. "
         "A prompt is typed in for you: press Enter.",
         LOOK.prompt,
     ),
@@ -182,7 +183,7 @@ STOPS = (
     Stop(
         "Pruning throws away results; compacting replaces the conversation itself by a summary. The words behind "
         "/compact say what it must keep. Press Enter.",
-        "/compact the sign bug, its fix and its test",
+        "/compact keep what the failing tests said",
     ),
     Stop(
         "The divider says how large the conversation was and is, and where the part kept word for word begins. Below "
