@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.models.deltas import Assembler, CallPiece, Cleaner, TextPiece, ThinkingPiece, clean, whole
@@ -126,6 +126,8 @@ ANY = st.text(alphabet=st.characters(codec=None, categories=None) | st.sampled_f
 
 
 @given(ANY, st.lists(st.integers(0, 40), max_size=5))
+@example("a\ud83d\ude00", [2])
+@example("\ud83d", [1])
 def test_cleaning_in_pieces_is_cleaning_the_whole(text: str, cuts: list[int]) -> None:
     cleaner = Cleaner()
     edges = [0, *sorted(cuts), len(text)]

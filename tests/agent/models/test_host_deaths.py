@@ -167,11 +167,11 @@ def test_a_log_grown_large_is_emptied_and_only_its_owner_reads_it(tmp_path: Path
 
 
 def test_the_real_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
-    """Killed in the middle of its import: the end of its input is enough."""
+    """Ready and idle: the end of its input is enough."""
     parent = (
-        "import sys, os, signal; sys.path.insert(0, sys.argv[1])\n"
+        "import asyncio, sys, signal; sys.path.insert(0, sys.argv[1])\n"
         "from agent.models.remote import RemoteModel\n"
-        "model = RemoteModel(); model.start(); print(model.pid, flush=True); signal.pause()\n"
+        "model = RemoteModel(); asyncio.run(model.ready()); print(model.pid, flush=True); signal.pause()\n"
     )
     process = subprocess.Popen([sys.executable, "-c", parent, package_root()], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

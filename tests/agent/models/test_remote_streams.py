@@ -222,11 +222,15 @@ async def test_closing_the_stream_closes_the_connection(shared: Bench, endpoint:
     shared.script({"hang": phase, "text": "x" * 200})
     task = asyncio.create_task(shared.ask(endpoint, asking()))
     received = await shared.server.wait_for(1)
+    pid = shared.model.pid
     await received.started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(received.left.wait(), 5)
+    await asyncio.wait_for(received.left.wait(), 20)
+    assert shared.model.pid == pid, "the child had to be killed"
+    assert (await shared.reply(endpoint, asking())).text == "Done."
+    assert shared.model.pid == pid, "the child had to be killed"
 
 
 async def test_no_event_is_read_after_the_stream_was_left(shared: Bench) -> None:

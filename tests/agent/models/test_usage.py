@@ -118,6 +118,16 @@ SPELLINGS: list[tuple[str, dict[str, Any], Usage]] = [
         "reasoning beside the output",
         {
             "prompt_tokens": 100,
+            "completion_tokens": 50,
+            "total_tokens": 180,
+            "completion_tokens_details": {"reasoning_tokens": 30},
+        },
+        Usage(100, 0, 0, 50, 30),
+    ),
+    (
+        "more reasoning than output beside it",
+        {
+            "prompt_tokens": 100,
             "completion_tokens": 5,
             "total_tokens": 135,
             "completion_tokens_details": {"reasoning_tokens": 30},
