@@ -34,8 +34,8 @@ PROJECT = Path(__file__).with_name("tour_project")
 SPEED = 600.0
 
 # A window of a small local model and a budget of less than half of it: three questions bring the meter to its first
-# mark, and both marks are well apart on 80 columns. The kept results are few, so that a plan to prune has something in it. Prices
-# are those of a middling hosted model, in dollars per million tokens, so that the plans can show what they cost.
+# mark, and both marks are well apart on 80 columns. The kept results are few, so that a plan to prune has something in
+# it. Prices are those of a middling hosted model, in dollars per million tokens, so that plans can show a cost.
 TOUR_SETTINGS = f"""\
 model = "{TOUR_NAME}"
 mode = "auto"

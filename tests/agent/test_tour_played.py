@@ -97,10 +97,7 @@ def test_the_tour_shows_what_it_says(tmp_path: Path) -> None:
     assert register.spilled is not None
     every = [body for events in by_prompt.values() for body in results(events)]
     assert [body for body in every if body.failed] == [test_run]
-    assert (
-        "Ran 17 tests" in results(by_prompt[MEND.prompt])[-1].text
-        or results(by_prompt[MEND.prompt])[-1].exit_status == 0
-    )
+    assert results(by_prompt[MEND.prompt])[-1].exit_status == 0
 
     meter = [e.meter for e in by_prompt[MEND.prompt] if isinstance(e, Metered)][-1]
     assert meter.trigger * 0.85 < meter.used < meter.trigger
