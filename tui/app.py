@@ -14,7 +14,7 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -88,12 +88,16 @@ class UllageApp(App[int]):
         ascii: bool | None = None,
         now: Callable[[], float] = time.monotonic,
         first: Wish | None = None,
+        keymap: Mapping[str, str] | None = None,
     ) -> None:
-        """`send` hands a command to the worker; `first` is carried out once the screen stands."""
+        """`send` hands a command to the worker; `first` is carried out once the screen stands.
+
+        `keymap` gives other keys to bindings, by their ids (`/keys` shows what they do).
+        """
         super().__init__()
         self._send, self._first = send, first
         self._inbox: deque[Event] = deque()
-        self._desk = Desk(self, choices)
+        self._desk = Desk(self, choices, keymap or {})
         self._history, self._remember = history, remember
         self._ascii = only_ascii(os.environ) if ascii is None else ascii
         self._now = now
@@ -120,6 +124,7 @@ class UllageApp(App[int]):
             self.theme = ULLAGE_DARK.name
         self.set_class(self._ascii, "ascii")
         attention.arrive(self)
+        self.set_keymap(dict(self._desk.keymap))
         self.query_one(Prompt).focus()
         self.post_message(Arrived())
         if self._first is not None:

@@ -5,7 +5,7 @@ Not the worker's commands: those are sent as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, assert_never, get_args
 
@@ -52,6 +52,7 @@ class Desk:
 
     app: App[int]
     choices: Choices
+    keymap: Mapping[str, str]
     presenter: Presenter = field(default_factory=Presenter)
     costs: Costs = field(default_factory=Costs)
 
@@ -116,7 +117,7 @@ class Desk:
             case "help":
                 return "Commands", help_text()
             case "keys":
-                return "Keys", key_help()
+                return "Keys", key_help(self.keymap)
             case "cost":
                 return "Cost, in tokens and dollars", self.costs.table()
 

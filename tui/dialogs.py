@@ -35,6 +35,9 @@ AROUND = 20
 # Fewer rows show nothing of a diff; the short layout leaves room for these on twelve lines.
 LEAST_BODY = 3
 
+# How often a covered panel looks whether it is seen; a tenth is not noticed, seconds.
+UNCOVERED = 0.1
+
 KEYS: dict[str, Choice] = {"y": "once", "s": "session", "p": "project", "n": "refuse"}
 
 
@@ -124,7 +127,19 @@ class Approval(Vertical, can_focus=True):
         self.display = True
         self.screen.add_class("-asking")
         self._ask_why(on=False)
-        self.call_after_refresh(self.settle)
+        if self._covered():
+            self.app.notify(f"{title}?", title="Ullage asks", severity="warning", markup=False)
+        self._wait_to_be_seen()
+
+    def _covered(self) -> bool:
+        return self.app.screen is not self.screen
+
+    def _wait_to_be_seen(self) -> None:
+        """The time that counts begins when nothing lies over the panel."""
+        if self._covered():
+            self.set_timer(UNCOVERED, self._wait_to_be_seen)
+        else:
+            self.call_after_refresh(self.settle)
 
     def on_resize(self) -> None:
         """What would happen takes the rows that title, choices and the rest of the screen leave."""

@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -43,6 +44,13 @@ class Picker(ModalScreen[None]):
         Binding("down", "move(1)", show=False, priority=True),
     ]
 
+    class Loaded(Message, bubble=False):
+        """A thread has read the rows; `nothing` is the sentence for none."""
+
+        def __init__(self, picks: Sequence[Pick], nothing: str) -> None:
+            super().__init__()
+            self.picks, self.nothing = picks, nothing
+
     def __init__(self, title: str, load: Callable[[], Sequence[Pick]], nothing: str) -> None:
         super().__init__()
         self._title, self._load, self._nothing = title, load, nothing
@@ -64,14 +72,17 @@ class Picker(ModalScreen[None]):
 
     @work(thread=True)
     def _read(self) -> None:
-        picks = tuple(self._load())
-        self.app.call_from_thread(self._fill, picks)
+        try:
+            self.post_message(self.Loaded(tuple(self._load()), self._nothing))
+        except OSError as error:
+            self.post_message(self.Loaded((), f"the list could not be read: {error}"))
 
-    def _fill(self, picks: Sequence[Pick]) -> None:
-        self._picks = picks
-        if not picks:
-            self.query_one("#hint", Static).update(Content(self._nothing))
-        self._filter("")
+    def on_picker_loaded(self, message: Loaded) -> None:
+        """The rows are here."""
+        self._picks = message.picks
+        if not message.picks:
+            self.query_one("#hint", Static).update(Content(message.nothing))
+        self._filter(self.query_one(Input).value.strip())
 
     def _filter(self, query: str) -> None:
         by_label = {f"{pick.label} {pick.remark} {index}": pick for index, pick in enumerate(self._picks)}

@@ -11,7 +11,7 @@ Invariants
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import events, work
@@ -84,6 +84,13 @@ class Prompt(LineEditor):
     ]
 
     busy: var[bool] = var(False)
+
+    class Found(Message, bubble=False):
+        """A thread has found what completes a token."""
+
+        def __init__(self, token: Token, candidates: list[Candidate]) -> None:
+            super().__init__()
+            self.token, self.candidates = token, candidates
 
     def __init__(
         self,
@@ -323,11 +330,12 @@ class Prompt(LineEditor):
         if self._now() - self._listed_at > LISTING_FRESH:
             self._files, self._listed_at = completion.files(self.folder), self._now()
         found = completion.paths(token.query, self._files)
-        self.app.call_from_thread(self._offer_paths, token, found)
+        self.post_message(self.Found(token, found))
 
-    def _offer_paths(self, token: Token, found: list[Candidate]) -> None:
-        if completion.token_at(self.text, self._cursor()) == token:
-            self.popup.offer(token, found)
+    def on_prompt_found(self, message: Found) -> None:
+        """Files for a token, if it is still the one at the cursor."""
+        if completion.token_at(self.text, self._cursor()) == message.token:
+            self.popup.offer(message.token, message.candidates)
 
     def _accept(self) -> None:
         candidate, token = self.popup.current(), self.popup.token
@@ -368,8 +376,8 @@ class Prompt(LineEditor):
         self.app.refresh(layout=True)
 
 
-def key_help() -> str:
-    """The keys, one a line; those that can be rebound with the name they are rebound by."""
+def key_help(keymap: Mapping[str, str]) -> str:
+    """The keys, one a line; `keymap` names other keys for some, by the binding's id."""
     rows = [
         ("enter", "send; while the agent works, queue"),
         ("shift+enter, ctrl+j", "newline (also \\ then enter)"),
@@ -377,6 +385,7 @@ def key_help() -> str:
         ("up, down", "earlier messages, from the first and last line"),
         ("tab", "take the marked completion"),
     ]
-    rows += [(b.key, b.description) for b in Prompt.BINDINGS if isinstance(b, Binding) and b.show]
+    shown = [binding for binding in Prompt.BINDINGS if isinstance(binding, Binding) and binding.show]
+    rows += [(keymap.get(binding.id or "", binding.key), binding.description) for binding in shown]
     rows += [("ctrl+a e k u w f b", "as in the shell"), ("?", "these keys")]
     return "\n".join(f"{key:<20} {text}" for key, text in rows)

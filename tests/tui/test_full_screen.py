@@ -46,7 +46,7 @@ from tui.live import Live
 from tui.meter_bar import MeterBar
 from tui.plans import PlanScreen, ReviewScreen
 from tui.popup import Popup
-from tui.prompt import Prompt
+from tui.prompt import Prompt, key_help
 from tui.transcript import Transcript
 
 
@@ -567,3 +567,40 @@ async def test_a_result_takes_the_place_of_its_running_card() -> None:
         assert s.text().count("bash make") == 1
         assert "compiling" not in s.text()
         assert s.text().index("linked") < s.text().index("Saved.")
+
+
+async def test_text_selected_with_the_mouse_is_copied_by_ctrl_c() -> None:
+    async with screen() as s:
+        tape = Tape()
+        await s.play(*tape.opened(), tape.said(AssistantSaid("one two three", (), None, "done", "m", 1)))
+        line = next(y for y in range(s.transcript.size.height) if "one two" in s.transcript.render_line(y).text)
+        await s.pilot.mouse_down(s.transcript, offset=(7, line))
+        await s.pilot.hover(s.transcript, offset=(10, line))
+        await s.pilot.mouse_up(s.transcript, offset=(10, line))
+        await s.pilot.press("ctrl+c")
+        await s.pilot.pause()
+        assert s.app.clipboard.strip() == "two"
+
+
+async def test_the_time_that_counts_begins_when_nothing_covers_the_panel() -> None:
+    clock = Clock()
+    async with screen(clock=clock) as s:
+        await s.pilot.press("?")
+        await s.play(*Tape().opened(), Busy("turn"), ASK)
+        clock.at += 10
+        await s.pilot.press("escape", "y")
+        assert s.worker.sent == []
+        await s.settle(lambda: s.app.query_one(Approval)._shown_at == clock.at)
+        clock.at += 0.31
+        await s.pilot.press("y")
+        assert s.worker.sent == [Answer(7, "once")]
+
+
+async def test_a_key_can_be_rebound_and_the_list_of_keys_says_so() -> None:
+    app = UllageApp(lambda command: None, ascii=False, keymap={"unfold": "f2"})
+    async with app.run_test() as pilot:
+        await pilot.press("f2")
+        assert app.query_one(Transcript).unfolded
+        await pilot.press("ctrl+o")
+        assert app.query_one(Transcript).unfolded
+    assert "f2 " in key_help({"unfold": "f2"})
