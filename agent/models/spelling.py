@@ -160,9 +160,14 @@ def _control(wish: Any) -> dict[str, str]:
 def _mark(spelt: dict[str, Any], wish: Any, endpoint: Endpoint) -> None:
     """Puts a cache mark on a message, where the endpoint takes one and there is something to put it on."""
     where, content = takes_marks(endpoint.model), spelt.get("content")
-    if where == "message" and (content or spelt.get("tool_calls")):
+    if where is None:
+        return
+    if where == "message" and spelt.get("tool_calls"):
+        # The library reads a mark on a call, and none on a message that is calls alone.
+        spelt["tool_calls"][-1]["cache_control"] = _control(wish)
+    elif where == "message" and isinstance(content, str) and content:
         spelt["cache_control"] = _control(wish)
-    elif where == "part" and content:
+    elif content:
         parts: list[dict[str, Any]]
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else [dict(p) for p in content]
         parts[-1]["cache_control"] = _control(wish)

@@ -176,6 +176,26 @@ async def test_marks_reach_anthropic_and_nobody_else(shared: Bench) -> None:
     assert b"cache" not in plain.raw
 
 
+async def test_every_kind_of_message_can_carry_a_mark(shared: Bench) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    messages = [
+        {"role": "system", "content": "S"},
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        {"role": "assistant", "content": "c"},
+        {"role": "user", "content": "d"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "e"},
+    ]
+    for i, kind in enumerate(["system", "user", "assistant", "user", "assistant", "user"]):
+        shared.script({"text": "One."})
+        marked = [{**m, "_cache": True} if n == i else m for n, m in enumerate(messages)]
+        await shared.ask(shared.anthropic, Request(tuple(marked), (TOOL,), 100))
+        body = shared.server.asked[0].body
+        places = [("system", part) for part in body["system"]]
+        places += [(m["role"], part) for m in body["messages"] for part in m["content"]]
+        assert [role for role, part in places if "cache_control" in part] == [kind], messages[i]
+
+
 async def test_reads_of_each_request_are_reads_and_writes_of_the_one_before(shared: Bench) -> None:
     usages = []
     messages: list[dict[str, Any]] = [{"role": "user", "content": "begin " * 50}]

@@ -104,6 +104,15 @@ def test_nobody_else_gets_a_mark(endpoint: Endpoint) -> None:
     assert tool({"function": {"name": "x"}, "_cache": True}, endpoint) == {"function": {"name": "x"}}
 
 
+def test_a_mark_on_calls_goes_on_the_last_of_them_and_on_parts_on_the_last_part() -> None:
+    marked = message(called(_cache=True), CLAUDE)
+    assert marked["tool_calls"][-1]["cache_control"] == MARK
+    assert "cache_control" not in marked
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    found = message({"role": "user", "content": parts, "_cache": True}, CLAUDE)
+    assert found == {"role": "user", "content": [parts[0], {**parts[1], "cache_control": MARK}]}
+
+
 def test_an_empty_message_is_not_marked() -> None:
     assert message({"role": "user", "content": "", "_cache": True}, CLAUDE) == {"role": "user", "content": ""}
 
