@@ -194,7 +194,7 @@ class RemoteModel:
         where = f" Its log is {self._log}." if self._log is not None else ""
         if self._deaths > 1:
             return HostDied(
-                f"Ullage's own model process ended again{why}, {self._deaths} times without an answer between. "
+                f"Ullage's own model process ended again{why}, the {self._deaths} last times it was asked. "
                 f"The conversation is kept.{where} Send the message again to try once more."
             )
         return HostDied(
