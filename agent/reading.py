@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent import export, metering, sandbox, sessions
-from agent.codec import as_json
+
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME, installed
 from agent.opening import assemble
 from agent.outgoing import body_of, next_request
 from agent.session import Kit, Session
-from agent.session_log import LogError, SessionLog
+from agent.session_log import LogError, SessionLog, as_json
 from agent.settings import SettingsError
 from agent.verify import Report, verify
 from agent.wire import Inspected, Plan

@@ -19,11 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent.figures import CacheState as CacheState
-from agent.figures import Meter as Meter
-from agent.figures import Plan as Plan
-from agent.figures import Price as Price
-from agent.figures import Row as Row
+from agent.figures import CacheState, Meter, Plan, Price, Row
 from compaction.records import Record
 
 Choice: TypeAlias = Literal["once", "session", "project", "refuse"]
@@ -376,3 +372,12 @@ Event: TypeAlias = (
     Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Progress | Planned | Reviewing
     | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
 )  # fmt: skip
+
+
+__all__ = [
+    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted", "Event",
+    "Finished", "Gated", "Idle", "Inspect", "Inspected", "Interrupt", "Meter", "Metered", "Mode", "Open", "Opened",
+    "Pin", "Plan", "Planned", "Price", "Progress", "Prune", "Queued", "Quit", "Reload", "Rename", "Restreamed",
+    "Returned", "Reviewed", "Reviewing", "Rewind", "Row", "SetBudget", "SetMode", "SetModel", "Shell", "Steer",
+    "StopReason", "Streaming", "Submit", "Told", "ToolRunning", "Undo", "Unqueue",
+]  # fmt: skip

@@ -40,6 +40,8 @@ from agent.wire import (
     Quit,
     Reload,
     Rename,
+    Returned,
+    Returned,
     Reviewed,
     Rewind,
     SetBudget,
@@ -85,6 +87,7 @@ class Worker:
         self._current: asyncio.Task[End] | None = None
         self._running = False
         self._quitting = False
+        self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
     def start(self) -> None:
@@ -110,14 +113,17 @@ class Worker:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._main())
+            asyncio.run(self.serve())
         except Exception as error:  # the thread's edge: nothing above would hear of it
             self._emit(Crashed(f"{type(error).__name__}: {error}", traceback.format_exc()))
 
-    async def _main(self) -> None:
+    async def serve(self) -> None:
+        """What the thread runs, for a caller with a loop of its own; until `Quit`. Raises whatever is a fault of ours."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
             early, self._early = self._early, []
+        # A fault in a callback or a stray task is ours too: without this it would be printed and the worker go on.
+        self._loop.set_exception_handler(self._faulted)
         for command in early:
             self._take(command)
         try:
@@ -127,9 +133,23 @@ class Worker:
                 self._ready.clear()
                 while self._queue and not self._quitting:
                     await self._do(self._queue.popleft())
+            if self._fault is not None:
+                raise self._fault
         finally:
             await self._close()
             await self._opener.aclose()
+
+    def _faulted(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Ends the worker for a fault that no task of ours would raise."""
+        error = context.get("exception")
+        self._fault = error if isinstance(error, Exception) else RuntimeError(str(context.get("message")))
+        self._end()
+
+    def _end(self) -> None:
+        self._quitting = True
+        if self._current is not None:
+            self._current.cancel()
+        self._ready.set()
 
     def _take(self, command: Command) -> None:
         """Sorts a command: at once, at the step's end, or into the queue."""
@@ -147,10 +167,7 @@ class Worker:
             case Unqueue():
                 self._unqueue()
             case Quit():
-                self._quitting = True
-                if self._current is not None:
-                    self._current.cancel()
-                self._ready.set()
+                self._end()
             case SetMode() | Inspect() if session is not None:
                 wishes.at_once(session, command)
             case Steer(text=text) if self._running and session is not None:
@@ -166,8 +183,11 @@ class Worker:
     def _unqueue(self) -> None:
         last = next((c for c in reversed(self._queue) if isinstance(c, Submit)), None)
         if last is not None:
-            self._queue.remove(last)
+            # By identity and from the end: an equal message may wait further in front.
+            del self._queue[max(i for i, c in enumerate(self._queue) if c is last)]
             self._tell_queue()
+            self._emit(Returned(last.text, "", 0))
+            self._emit(Returned(last.text, "", 0))
 
     def _tell_queue(self) -> None:
         self._emit(Queued(tuple(c.text for c in self._queue if isinstance(c, Submit))))
@@ -178,7 +198,9 @@ class Worker:
             await self._guarded("opening", self._open(command.path))
             return
         if session is None:
-            self._emit(Idle("", "", "failed", "no session is open"))
+            if isinstance(command, (Submit, Steer)):
+                self._emit(Returned(command.text, "no session is open", 1))
+            self._emit(Idle("", "", "failed", "no session is open", 1))
             return
         match command:
             case Submit(text=text, images=images):
@@ -210,26 +232,36 @@ class Worker:
             self._current = None
             self._running = False
         session = self._session
+        if session is not None:
+            # What joined no turn, because it ended first, opens one: before all that was queued behind it.
+            self._queue.extendleft(reversed([Submit(text) for text in session.steered]))
+            session.steered.clear()
         path = str(session.log.path) if session else ""
         self._emit(Idle(session.id if session else "", path, end.stop, end.error, end.code))
 
     async def _settled(self, work: Coroutine[Any, Any, End]) -> End:
         try:
-            end = await work
+            end = await self._ended(work)
+            if self._session is not None:
+                await wishes.run_waiting(self._session)
+        except LogFailed as error:
+            return wishes.log_failed(self._session, error)
+        return end
+
+    async def _ended(self, work: Coroutine[Any, Any, End]) -> End:
+        try:
+            return await work
         except asyncio.CancelledError:
             return End("interrupted", None, 130)
         except wishes.Unopened as error:
             return End("failed", str(error), error.code)
-        except LogFailed as error:
-            return wishes.log_failed(self._session, error)
-        if self._session is not None:
-            await wishes.run_waiting(self._session)
-        return end
 
     async def _open(self, path: str | None) -> End:
         session = await self._opener.open(path, self._emit)
-        await self._close()
-        self._session = session
+        old, self._session = self._session, session
+        if old is not None:
+            # Messages to the running turn are none of the other session's.
+            await old.aclose()
         wishes.replay(session, resumed=path is not None)
         return End()
 

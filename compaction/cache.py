@@ -83,15 +83,26 @@ class Break:
         return self.why
 
 
-def ladder(view: View, ruler: Ruler) -> Ladder:
-    """The segments of the request this view would be sent as."""
+def ladder(view: View, ruler: Ruler, known: tuple[tuple[Item, ...], Ladder] | None = None) -> Ladder:
+    """The segments of the request this view would be sent as.
+
+    `known` is an earlier view's items with their ladder: the segments of equal leading items are taken from it, so that
+    a session that grows does not spell all of itself at every record.
+    """
     parts = fixed_parts(view, ruler)
     schemas = sum(tokens for name, tokens in parts if name == "tool schemas")
     fixed = (
         Segment("tools", _digest(list(view.tools)), schemas),
         Segment("system", _digest([view.system, *view.instructions]), sum(tokens for _, tokens in parts) - schemas),
     )
-    items = tuple(Segment(f"#{i.record} {i.kind}", _hash(i), ruler.item(i), i.record, i.kind) for i in view.items)
+    old, steps = known if known is not None else ((), None)
+    pairs = zip(old, view.items, strict=False)
+    same = next((n for n, (one, other) in enumerate(pairs) if one is not other and one != other), -1)
+    same = min(len(old), len(view.items)) if same < 0 else same
+    kept = steps.segments[FIXED_SEGMENTS : FIXED_SEGMENTS + same] if steps is not None else ()
+    items = kept + tuple(
+        Segment(f"#{i.record} {i.kind}", _hash(i), ruler.item(i), i.record, i.kind) for i in view.items[same:]
+    )
     chosen = (r.body.effort for r in reversed(view.records) if isinstance(r.body, SettingsChanged) and r.body.effort)
     return Ladder(fixed + items, view.model, next(chosen, None), tuple(r.id for r in view.records))
 

@@ -14,11 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from compaction.tags import AFTER_CALL
-from compaction.tags import LEGAL_TAGS as LEGAL_TAGS
-from compaction.tags import Gate as Gate
-from compaction.tags import Outcome as Outcome
-from compaction.tags import tag as tag
+from compaction.tags import AFTER_CALL, LEGAL_TAGS, Gate, Outcome, tag
 
 
 class WindowSource(StrEnum):
@@ -327,3 +323,10 @@ def tag_of(body: Pruned | Compacted | CompactionFailed) -> str:
             return tag(body.gate, Outcome.COMPACTED)
         case CompactionFailed():
             return tag(body.gate, body.outcome, prior=body.prior if body.outcome in AFTER_CALL else None)
+
+
+__all__ = [
+    "LEGAL_TAGS", "AssistantSaid", "Body", "Compacted", "CompactionFailed", "Gate", "Noted", "Outcome", "Pinned",
+    "Pruned", "Record", "Reloaded", "Reverted", "Rewound", "Rewrite", "SettingsChanged", "Started", "Stop", "ToolCall",
+    "ToolReturned", "Usage", "UserSaid", "WindowLearned", "WindowSource", "tag", "tag_of",
+]  # fmt: skip

@@ -73,7 +73,10 @@ class Ruler:
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self.count = count
-        self._items: dict[Item, int] = {}
+        # By value, and by identity for the newest object of each value (kept alive here, so that its id is its own):
+        # hashing whole items at every look-up would be felt in long views.
+        self._items: dict[Item, tuple[Item, int]] = {}
+        self._newest: dict[int, tuple[Item, int]] = {}
         self._texts: dict[str, int] = {}
 
     def text(self, text: str) -> int:
@@ -85,13 +88,20 @@ class Ruler:
 
     def item(self, item: Item) -> int:
         """Tokens of one item as a message: text, calls, thinking and images."""
-        found = self._items.get(item)
-        if found is None:
+        newest = self._newest.get(id(item))
+        if newest is not None:
+            return newest[1]
+        known = self._items.get(item)
+        if known is not None:
+            del self._newest[id(known[0])]
+            found = known[1]
+        else:
             found = MESSAGE + self.count(item.text) + IMAGE * len(item.images)
             found += sum(CALL + self.count(c.name) + self.count(c.arguments) for c in item.calls)
             if item.thinking is not None:
                 found += self.count(item.thinking)
-            self._items[item] = found
+        # The value's key stays the first object; what must stay alive is the one whose id is looked up.
+        self._items[item] = self._newest[id(item)] = (item, found)
         return found
 
     def items(self, items: Iterable[Item]) -> int:

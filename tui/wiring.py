@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import counting, places, settings
-from agent.codec import as_json
+
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
 from agent.models.catalogue import Catalogue
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     def make_worker(emit: Callable[[Event], None]) -> Worker:
         return Worker(Opening(kit, folder), emit, wanted)
 
-    return run_writing(options, make_worker, as_json, sys.stdout, sys.stderr)
+    return run_writing(options, make_worker, Reading.record_json, sys.stdout, sys.stderr)
 
 
 def _overrides(options: argparse.Namespace) -> dict[str, Any]:
