@@ -110,6 +110,14 @@ def test_a_call_stands_with_its_result_and_one_without_says_so() -> None:
     assert tools[0].blocks == (Block("arguments", "{broken"),)
 
 
+def test_arguments_that_the_title_says_are_not_said_again() -> None:
+    made = calls("c1", arguments=json.dumps({"path": "a.py", "offset": 100, "content": "x\ny"}))
+    (tool,) = (
+        entry for entry in entries(log(made, returned("c1", "found", title="read a.py"))) if entry.voice == "tool"
+    )
+    assert tool.blocks == (Block("", "offset: 100"), Block("content", "x\ny"), Block("output", "found"))
+
+
 def test_an_empty_log_is_an_empty_session() -> None:
     assert json.loads(exported((), "json"))["records"] == []
     assert exported((), "md").startswith("# Session")
@@ -136,6 +144,10 @@ def test_the_models_backticks_do_not_end_a_block() -> None:
 )
 def test_a_fence_left_open_is_closed(prose: str, end: str) -> None:
     assert closed(prose) == prose + end
+
+
+def test_an_answer_cut_off_in_a_fence_does_not_swallow_what_follows() -> None:
+    assert "```py\nx = 1\n```\n\n## You" in exported(log(says("```py\nx = 1", stop="length"), user("go on")), "md")
 
 
 # ── HTML ──

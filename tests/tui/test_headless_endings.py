@@ -140,6 +140,13 @@ def test_a_pipe_without_a_reader_leaves_nothing_to_complain_of_at_the_end() -> N
         stream.write("left over")
 
 
+def test_every_line_is_flushed_when_it_is_written() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="utf-8")
+    Pipe(stream).json({"event": "idle"})
+    assert raw.getvalue() == b'{"event": "idle"}\n'
+
+
 def test_what_a_narrow_encoding_cannot_say_becomes_a_question_mark() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="latin-1")

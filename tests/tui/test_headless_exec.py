@@ -7,7 +7,6 @@ import pytest
 from agent.session_log import as_json
 from agent.wire import (
     Answer,
-    Appended,
     Asking,
     Busy,
     Crashed,
@@ -48,6 +47,12 @@ def test_what_the_model_says_between_its_calls_and_what_ran_goes_to_standard_err
     ran = run("exec fix it", TURN)
     assert "let me look\n  read a.py\n" in ran.err
     assert "a1b2c3d4" in ran.err
+
+
+def test_a_rewrite_is_said_on_standard_error() -> None:
+    gate = Gated("proactive", "compacted", "proactive.compacted", 151_200, 42_100)
+    ran = run("exec go", (Busy("turn"), gate, DONE))
+    assert "ullage: context: compacted, 151,200 to 42,100 tokens [proactive.compacted]\n" in ran.err
 
 
 def test_the_last_words_are_the_answer_when_a_turn_ends_on_calls_that_nobody_runs() -> None:
@@ -238,5 +243,4 @@ def test_notices_of_the_opening_are_shown() -> None:
 
 def test_nothing_but_json_is_on_standard_output_whatever_happens() -> None:
     ran: Ran = run("exec --json go", (Busy("turn"), Crashed("x", "y")))
-    assert all(isinstance(line, dict) for line in ran.lines)
-    assert all(isinstance(e, Appended) is False for e in ran.sent)
+    assert [line["event"] for line in ran.lines] == ["opened", "appended", "metered", "idle"]
