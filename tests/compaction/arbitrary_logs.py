@@ -37,11 +37,18 @@ _WORDS = st.sampled_from(["", "one", "two words", "three\nlines\nhere", "w " * 7
 _IDS = st.sampled_from(["a", "b", "c"])
 _INDEX = st.integers(0, 40)
 
+_CALLS = st.tuples(st.just("calls"), st.lists(_IDS, min_size=1, max_size=3), _WORDS, st.none() | st.just('[{"t":1}]'))
+_RETURNED = st.tuples(st.just("returned"), _IDS, _WORDS, st.none() | st.just("f.txt"))
+# Calls and results are drawn three times as often as the rest, or rewrites would find nothing to rewrite.
 _WILD = st.one_of(
+    _CALLS,
+    _CALLS,
+    _CALLS,
+    _RETURNED,
+    _RETURNED,
+    _RETURNED,
     st.tuples(st.just("user"), _WORDS, st.sampled_from(["typed", "steered", "shell"]), st.none() | st.integers(0, 300)),
     st.tuples(st.just("says"), _WORDS, st.sampled_from(["done", "aborted", "failed"])),
-    st.tuples(st.just("calls"), st.lists(_IDS, min_size=1, max_size=3), _WORDS, st.none() | st.just('[{"t":1}]')),
-    st.tuples(st.just("returned"), _IDS, _WORDS, st.none() | st.just("f.txt")),
     st.tuples(st.just("noted"), _WORDS, st.sampled_from(["error", "nested"]), st.booleans()),
     st.tuples(st.just("pruned"), st.lists(_INDEX, max_size=4), st.sampled_from(["pruned", "spilled"])),
     st.tuples(st.just("compacted"), _INDEX, st.sampled_from(list(Gate)), st.none() | st.integers(0, 50)),
@@ -68,11 +75,12 @@ def _wild_body(drawn: tuple[Any, ...], so_far: list[Body]) -> Body:
             return notice(text, topic, to_model=to_model)
         case ("pruned", ids, how):
             pinned = {b.target for b in so_far if isinstance(b, Pinned)}
-            return Pruned(tuple(1 + i % here for i in ids if 1 + i % here not in pinned), how, Gate.ASKED, 0, 0)
+            gone = {_one_of(so_far, ToolReturned, i) for i in ids}
+            return Pruned(tuple(sorted(gone - pinned)), how, Gate.ASKED, 0, 0)
         case ("compacted", index, gate, most):
             return Compacted("## Goal\ng", "", 1 + index % here, 0, None, "", gate, 0, 0, "", primer=most)
         case ("reverted", index):
-            return Reverted(1 + index % here, 0, 0)
+            return Reverted(_one_of(so_far, (Pruned, Compacted), index), 0, 0)
         case ("rewound", index):
             return Rewound(max(2, 1 + index % here))
         case ("pinned", index, on):
@@ -85,6 +93,12 @@ def _wild_body(drawn: tuple[Any, ...], so_far: list[Body]) -> Body:
             raise AssertionError(drawn)
 
 
+def _one_of(so_far: list[Body], kinds: type[Body] | tuple[type[Body], ...], index: int) -> int:
+    """The id of some record of these kinds; of any record when there is none."""
+    ids = [n for n, body in enumerate(so_far, 1) if isinstance(body, kinds)]
+    return ids[index % len(ids)] if ids else 1 + index % (len(so_far) + 1)
+
+
 def _wild(drawn: list[tuple[Any, ...]]) -> tuple[Record, ...]:
     bodies: list[Body] = [started()]
     for one in drawn:
@@ -92,7 +106,7 @@ def _wild(drawn: list[tuple[Any, ...]]) -> tuple[Record, ...]:
     return tuple(Record(n, 0.0, body) for n, body in enumerate(bodies, 1))
 
 
-wild_logs = st.lists(_WILD, max_size=40).map(_wild)
+wild_logs = st.lists(_WILD, min_size=8, max_size=40).map(_wild)
 
 
 @dataclass

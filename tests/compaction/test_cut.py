@@ -87,6 +87,15 @@ def test_after_an_emergency_the_prefix_starts_where_the_emergencys_did() -> None
     assert records(view, legal_cuts(view)) == [7, 10]
 
 
+def test_a_second_emergency_cuts_behind_the_first_or_not_at_all() -> None:
+    emergency = compacted(7, "", gate=Gate.EMERGENCY, prefix_from=2)
+    steps = user("go"), step_of("a"), step_of("b"), step_of("c", many(30_000)), emergency
+    assert choose_cut(view_of(*steps), ruler(), budget(), Gate.EMERGENCY) is None
+    chosen = choose_cut(view_of(*steps, step_of("d")), ruler(), budget(), Gate.EMERGENCY, room=100)
+    assert chosen is not None
+    assert (chosen.first_kept, chosen.prefix_from) == (10, 2)
+
+
 def test_the_cut_is_the_first_legal_point_back_at_which_the_tail_holds_enough() -> None:
     view = view_of(user("go"), *[step_of(f"c{n}", many(6_000)) for n in range(10)])
     chosen = choose_cut(view, ruler(), budget(), Gate.PROACTIVE)

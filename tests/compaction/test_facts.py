@@ -102,6 +102,7 @@ def test_identifiers_are_looked_for_in_the_newest_million_characters() -> None:
     text = sheet(user(f"see {far}"), says("x " * 400_000), says(f"and {near}"), says("y " * 150_000))
     assert near in text
     assert far not in text
+    assert far not in sheet(user(f"see {far} " + "z " * 600_000), says("end"))
 
 
 def test_a_foreign_title_stays_on_one_line() -> None:
