@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal, TypeAlias, assert_never
 
 from agent.sanitise import one_line, visible
@@ -97,6 +98,7 @@ def session_of(records: Iterable[Record]) -> Session:
     replies = [r.body for r in records if isinstance(r.body, (AssistantSaid, Compacted))]
     used = [reply.usage for reply in replies if reply.usage]
     costs = [reply.cost for reply in replies if reply.cost is not None]
+    cost = sum(costs)
     return Session(
         id=_line(started.session) if started else "",
         title=_line((titles[-1:] or said[:1] or ["Session"])[0].strip().split("\n")[0]),
@@ -110,7 +112,8 @@ def session_of(records: Iterable[Record]) -> Session:
             sum(u.cache_write for u in used),
             sum(u.output for u in used),
         ),
-        cost=sum(costs) if costs else None,
+        # A damaged log may hold prices whose sum is no number any more.
+        cost=cost if costs and isfinite(cost) else None,
         entries=tuple(entries(records)),
     )
 

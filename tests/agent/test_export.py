@@ -124,6 +124,11 @@ def test_an_empty_log_is_an_empty_session() -> None:
     assert "<h1>Session</h1>" in exported((), "html")
 
 
+def test_prices_that_add_up_to_no_number_are_no_price() -> None:
+    huge = AssistantSaid("", (), None, "done", "m", 1, cost=1.7e308)
+    assert json.loads(exported(log(huge, huge), "json"))["cost"] is None
+
+
 # ── Markdown ──
 
 
