@@ -5,7 +5,13 @@ Not a refusal (a message that fits no window is `compaction.gates.check_prompt`'
 
 from __future__ import annotations
 
+import base64
+import binascii
+from collections.abc import Iterable
+
 from agent.session import Session
+from agent.tools.contract import Refused
+from agent.tools.images import data_url
 from compaction.records import UserSaid
 from compaction.tokens import IMAGE, MESSAGE
 
@@ -22,6 +28,19 @@ def admit(session: Session, text: str, images: tuple[str, ...] = ()) -> UserSaid
     if tokens <= most or most <= 0:
         return UserSaid(text, images=images)
     return UserSaid(text, images=images, admitted=max(1, len(text) * most // tokens))
+
+
+def unusable(images: Iterable[str]) -> str | None:
+    """Why one of these data URLs would be refused by every provider; None when all are fine.
+
+    An image that cannot be decoded would poison each later request of the session.
+    """
+    for url in images:
+        try:
+            data_url(base64.b64decode(url.partition(",")[2], validate=True))
+        except (Refused, binascii.Error, ValueError) as error:
+            return f"the image was not sent: {error}"
+    return None
 
 
 def prompt_tokens(session: Session, said: UserSaid) -> int:

@@ -13,11 +13,12 @@ from agent.wire import Asking, Choice, Event, Reviewing
 
 
 class Answers:
-    """Open questions, on the worker's loop."""
+    """Open questions, on the worker's loop. Who asks about a tool holds `turn`, so that one is open at a time."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self._asked = 0
+        self.turn = asyncio.Lock()
         self._asking: dict[int, asyncio.Future[tuple[Choice, str]]] = {}
         self._reviewing: asyncio.Future[str | None] | None = None
 

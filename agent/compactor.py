@@ -22,10 +22,13 @@ from agent.model import (
     Request,
     RequestTooLarge,
     Restarted,
+    Retrying,
     Text,
     TimedOut,
+    UnknownModel,
 )
-from agent.session import Session
+from agent.session import Session, Target
+from agent.streaming import retrying, streaming
 from agent.wire import Progress
 from compaction.budget import least_output
 from compaction.cut import Cut
@@ -46,10 +49,6 @@ from compaction.summary import SummaryRequest, TooLarge, build_request, halved
 from compaction.tokens import calibrated
 from compaction.view import View, step
 
-# The longest a summary may take, seconds: a page of text at the slowest speeds seen, retries included. What binds
-# before it is the model's own silence deadline; this one catches a stream that drips for ever.
-DEADLINE = 300.0
-
 # A summary is refused for length at most this often before the emergency rung: three halvings leave an eighth.
 HALVINGS = 3
 
@@ -58,6 +57,10 @@ MOST_CHARACTERS = 540_000
 
 # What thinking may add to a summary's output where it cannot be turned off, tokens.
 THINKING_ALLOWANCE = 2_000
+
+# A summariser smaller than the session writes at most this part (1/4) of its own window: the rest is for reading. With
+# the session's own model the budget's eighth binds before.
+CAP_SHARE = 4
 
 # A shapeless reply is asked for once more: small models forget the headings now and then.
 SHAPELESS_RETRIES = 1
@@ -95,7 +98,6 @@ async def prune(session: Session, decision: Prune | Spill) -> Record:
     body = Pruned(tuple(ids), "pruned" if how == "pruned" else "spilled", decision.gate, 0, 0)
     before, after = sizes(session, view, body)
     (record,) = await session.append(replace(body, before=before, after=after))
-    session.gated(record)
     return record
 
 
@@ -110,8 +112,10 @@ async def compact(session: Session, decision: Compact, focus: str = "", review: 
     view = session.view
     prior = bool(previous_summary(view))
     size = session.size().total
+    deadline = session.kit.summary_deadline
     try:
-        draft = await asyncio.wait_for(_ask(session, decision, focus), DEADLINE)
+        async with asyncio.timeout(deadline):
+            draft = await _ask(session, decision, focus)
         body = _body(session, view, decision, draft, focus)
         _accept(session, decision, body)
         if review is not None:
@@ -120,25 +124,20 @@ async def compact(session: Session, decision: Compact, focus: str = "", review: 
                 raise Rejected(Outcome.INTERRUPTED, "the summary was dropped in review")
             body = _edited(session, view, decision, body, edited)
     except asyncio.CancelledError:
-        await session.append_through(
-            CompactionFailed(decision.gate, Outcome.INTERRUPTED, "stopped by the user", size, prior, True)
-        )
+        await _failed(session, decision.gate, Rejected(Outcome.INTERRUPTED, "stopped by the user"), size, prior)
         raise
     except TimeoutError:
-        failure = Rejected(Outcome.TIMED_OUT, f"the summary took longer than {DEADLINE:.0f} seconds")
+        failure = Rejected(Outcome.TIMED_OUT, f"the summary took longer than {deadline:.0f} seconds")
         return await _failed(session, decision.gate, failure, size, prior)
     except Rejected as failure:
         return await _failed(session, decision.gate, failure, size, prior)
     (record,) = await session.append(body)
-    session.gated(record)
-    session.learn(draft.learnings)
     return record
 
 
 async def _failed(session: Session, gate: Gate, failure: Rejected, size: int, prior: bool) -> Record:
     body = CompactionFailed(gate, failure.outcome, failure.detail, size, prior, failure.asked, failure.usage)
     (record,) = await session.append(body)
-    session.gated(record)
     return record
 
 
@@ -152,7 +151,6 @@ async def emergency(session: Session, decision: Emergency) -> Record:
     body = _compacted(session, view, decision.cut, Gate.EMERGENCY, summary, f"{dropped}\n\n{facts}")
     before, after = sizes(session, view, body)
     (record,) = await session.append(replace(body, before=before, after=after))
-    session.gated(record)
     return record
 
 
@@ -211,15 +209,16 @@ def _accept(session: Session, decision: Compact, body: Compacted) -> None:
 
 async def _ask(session: Session, decision: Compact, focus: str) -> Draft:
     """The summariser's judged reply. Raises `Rejected`."""
-    summariser = session.summariser()
+    summariser = await _summariser(session)
     previous = previous_summary(session.view)
-    cap = session.budget.summary_cap
     total = summariser.window.effective
+    cap = session.budget.summary_cap if total is None else min(session.budget.summary_cap, total // CAP_SHARE)
     output = cap + THINKING_ALLOWANCE if total is None else min(cap + THINKING_ALLOWANCE, max(least_output(total), cap))
     if summariser.window.max_output is not None:
         output = min(output, summariser.window.max_output)
-    request = _fitting(session, decision, focus, previous, None if total is None else total - output)
+    request = _fitting(session, decision, focus, previous, cap, None if total is None else total - output)
     asked = halvings = shapeless = 0
+    used: Usage | None = None
     while True:
         asked += 1
         try:
@@ -230,25 +229,44 @@ async def _ask(session: Session, decision: Compact, focus: str) -> Draft:
             if isinstance(error, ContextOverflow) and error.window is not None:
                 await _learn(session, error, request)
             if smaller is None:
-                raise Rejected(_overflow(error), str(error)) from error
+                raise Rejected(_overflow(error), str(error), usage=used) from error
             request = smaller
             continue
         except TimedOut as error:
-            raise Rejected(Outcome.TIMED_OUT, str(error)) from error
+            raise Rejected(Outcome.TIMED_OUT, str(error), usage=used) from error
         except EmptyReply as error:
-            raise Rejected(Outcome.SUMMARY_EMPTY, str(error)) from error
+            raise Rejected(Outcome.SUMMARY_EMPTY, str(error), usage=used) from error
         except ModelError as error:
-            raise Rejected(Outcome.PROVIDER_FAILED, str(error)) from error
+            raise Rejected(Outcome.PROVIDER_FAILED, str(error), usage=used) from error
+        used = _together(used, reply.usage)
         verdict = judge(
             reply.text, reply.stop, bool(reply.calls), cap_tokens=cap, count=session.ruler.count,
             previous_summary=previous,
         )  # fmt: skip
         if isinstance(verdict, Accepted):
-            return Draft(verdict.summary, verdict.learnings, reply.usage, asked)
+            return Draft(verdict.summary, verdict.learnings, used, asked)
         if verdict.outcome is Outcome.SUMMARY_SHAPELESS and shapeless < SHAPELESS_RETRIES:
             shapeless += 1
             continue
-        raise Rejected(verdict.outcome, verdict.detail, usage=reply.usage)
+        raise Rejected(verdict.outcome, verdict.detail, usage=used)
+
+
+async def _summariser(session: Session) -> Target:
+    """Who summarises; one that the session has not asked yet is looked up first. Raises `Rejected`."""
+    summariser = session.summariser()
+    if summariser.endpoint.name != session.view.model:
+        try:
+            await session.kit.target(summariser.endpoint.name)
+        except UnknownModel as error:
+            raise Rejected(Outcome.PROVIDER_FAILED, str(error), asked=False) from error
+    return session.summariser()
+
+
+def _together(one: Usage | None, other: Usage | None) -> Usage | None:
+    """What two requests used; each bucket once."""
+    if one is None or other is None:
+        return one or other
+    return Usage(*(getattr(one, name) + getattr(other, name) for name in Usage.__slots__))
 
 
 def _overflow(error: ModelError) -> Outcome:
@@ -267,14 +285,19 @@ async def _learn(session: Session, error: ContextOverflow, request: SummaryReque
     session.refresh()
 
 
-def _fitting(session: Session, decision: Compact, focus: str, previous: str, room: int | None) -> SummaryRequest:
-    """The request cut to `room` tokens (None: only to the bound in characters). Raises `Rejected`."""
+def _fitting(
+    session: Session, decision: Compact, focus: str, previous: str, cap: int, room: int | None
+) -> SummaryRequest:
+    """The request for a summary of `cap` tokens, cut to `room` tokens (None: only to the bound in characters).
+
+    Raises `Rejected`.
+    """
     characters = MOST_CHARACTERS
     prompts = session.kit.summary_prompts
     for _ in range(8):
         built = build_request(
             decision.cut, session.view, prompts, focus=focus, previous_summary=previous,
-            cap_tokens=session.budget.summary_cap, characters=characters,
+            cap_tokens=cap, characters=characters,
         )  # fmt: skip
         if isinstance(built, TooLarge):
             text = "instructions, previous summary and focus alone are larger than the summariser accepts"
@@ -301,15 +324,18 @@ async def _stream(session: Session, request: SummaryRequest, output: int) -> Rep
     began = session.kit.clock()
     characters = 0
     session.emit(Progress("summarising"))
-    async for part in session.kit.model.stream(summariser.endpoint, asked):
-        match part:
-            case Text(text):
-                characters += len(text)
-                session.emit(Progress("summarising", characters // 4, session.kit.clock() - began))
-            case Restarted():
-                characters = 0
-            case Reply():
-                return part
-            case _:
-                pass
+    async with streaming(session.kit.model, summariser.endpoint, asked) as parts:
+        async for part in parts:
+            match part:
+                case Text(text):
+                    characters += len(text)
+                    session.emit(Progress("summarising", characters // 4, session.kit.clock() - began))
+                case Restarted():
+                    characters = 0
+                case Retrying():
+                    session.tell(retrying(part), "warning")
+                case Reply():
+                    return part
+                case _:
+                    pass
     raise AssertionError("a stream ends in a Reply or an error")

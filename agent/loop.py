@@ -14,7 +14,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from agent import compactor, wishes
-from agent.admission import admit, prompt_tokens
+from agent.admission import admit, prompt_tokens, unusable
 from agent.ending import End
 from agent.mentions import expand
 from agent.model import (
@@ -31,6 +31,8 @@ from agent.model import (
 )
 from agent.outgoing import next_request
 from agent.session import Session
+from agent.session_log import LogFailed
+from agent.streaming import retrying, streaming
 from agent.toolbox import close_calls, not_run, run_calls
 from agent.wire import Restreamed, Returned, Streaming
 from compaction.gates import (
@@ -51,8 +53,8 @@ from compaction.records import (
     AssistantSaid,
     CompactionFailed,
     Noted,
+    Stop,
     ToolCall,
-    UserSaid,
     WindowLearned,
     tag,
 )
@@ -60,7 +62,11 @@ from compaction.tokens import dropped_silently, estimate
 
 OUT_OF_STEPS = "[no steps are left in this turn: answer now in text, with what is known, and call no tools]"
 
-CUT_AT_OUTPUT = "the answer was cut at its output limit, not for lack of context; say 'go on' to continue"
+# What people are told of an answer that is whole for the log and not for them.
+ENDED_EARLY: dict[Stop, str] = {
+    "length": "the answer was cut at its output limit, not for lack of context; say 'go on' to continue",
+    "filtered": "the provider's filter stopped the answer",
+}
 
 
 class _Refused(Exception):
@@ -71,18 +77,23 @@ class _Refused(Exception):
 
 async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
     """One user turn, from the prompt to the last answer."""
+    problem = unusable(images)
+    if problem is not None:
+        session.emit(Returned(text, problem, 1))
+        return End("refused", problem, 1)
     said = admit(session, expand(text, session.workspace.folder, session.warn), images)
     refusal = check_prompt(session.view, session.ruler, session.budget, prompt_tokens(session, said))
     if refusal is not None:
         session.emit(Returned(text, refusal.text, 3))
         _tell(session, refusal)
         return End("refused", refusal.text, 3)
-    await session.append(said)
-    if said.admitted is not None:
-        session.tell(
-            f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
-        )
+    mine = session.log.next_id
     try:
+        await session.append(said)
+        if said.admitted is not None:
+            session.tell(
+                f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
+            )
         return await _steps(session)
     except asyncio.CancelledError:
         await close_calls(session)
@@ -93,6 +104,10 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
     except ModelError as error:
         await session.append(Noted(str(error), "error"))
         return End("failed", str(error), 1)
+    except LogFailed as error:
+        if session.log.record(mine) is None:
+            session.emit(Returned(text, str(error), 1))
+        raise
 
 
 async def _steps(session: Session) -> End:
@@ -109,24 +124,27 @@ async def _steps(session: Session) -> End:
         steps += 1
         if reply.calls:
             await (not_run(session, reply.calls) if last else run_calls(session, reply.calls))
-        await _drain(session)
-        if reply.stop == "length" and not reply.calls:
-            session.tell(CUT_AT_OUTPUT, "warning")
-        if last or not (reply.calls or _steered_last(session)):
+        if reply.stop in ENDED_EARLY and not reply.calls:
+            session.tell(ENDED_EARLY[reply.stop], "warning")
+        await wishes.run_waiting(session)
+        if last:
+            if reply.calls:
+                session.tell(f"the turn ended after its {most} steps; say 'go on' to continue", "warning")
+            return End()
+        if not (await _steered(session) or reply.calls):
             return End()
 
 
-def _steered_last(session: Session) -> bool:
-    body = session.view.records[-1].body if session.view.records else None
-    return isinstance(body, UserSaid) and body.how == "steered"
-
-
-async def _drain(session: Session) -> None:
-    """Takes in what the user steered with, and the commands that waited for the end of the step."""
-    texts, session.steered[:] = list(session.steered), []
-    for text in texts:
-        await session.append(UserSaid(expand(text, session.workspace.folder, session.warn), "steered"))
-    await wishes.run_waiting(session)
+async def _steered(session: Session) -> bool:
+    """Takes in what the user steered with: it joins the running turn. Whether there was anything."""
+    joined = False
+    while session.steered:
+        said = admit(session, expand(session.steered[0], session.workspace.folder, session.warn))
+        # Taken off once it is on its way to the disk: an interrupt at this await leaves it in one place only.
+        del session.steered[0]
+        await session.append(replace(said, how="steered"))
+        joined = True
+    return joined
 
 
 async def _answered(session: Session, place: Place) -> Reply | None:
@@ -136,16 +154,19 @@ async def _answered(session: Session, place: Place) -> Reply | None:
     request = next_request(session, answer.max_tokens)
     partial = _Partial()
     try:
-        async for part in session.kit.model.stream(session.target.endpoint, request):
-            partial.take(session, part)
+        async with streaming(session.kit.model, session.target.endpoint, request) as parts:
+            async for part in parts:
+                partial.take(session, part)
     except (ContextOverflow, RequestTooLarge) as error:
+        partial.forget(session)
         await _learn(session, error, size.total, estimated)
         return None
     except (ModelError, asyncio.CancelledError) as error:
-        stop = "failed" if isinstance(error, ModelError) else "aborted"
+        stop: Stop = "failed" if isinstance(error, ModelError) else "aborted"
         if partial.text.strip():
-            body = AssistantSaid(partial.text, (), None, "failed", session.view.model, seen)
-            await session.append_through(replace(body, stop="aborted" if stop == "aborted" else "failed"))
+            await session.append(AssistantSaid(partial.text, (), None, stop, session.view.model, seen))
+        else:
+            partial.forget(session)
         raise
     reply = partial.reply
     assert reply is not None, "a stream ends in a Reply or an error"
@@ -168,8 +189,17 @@ class _Partial:
 
     text: str = ""
     reply: Reply | None = None
+    shown: bool = False
+
+    def forget(self, session: Session) -> None:
+        """Takes what was streamed off the screen: no record will replace it."""
+        self.text = ""
+        if self.shown:
+            self.shown = False
+            session.emit(Restreamed())
 
     def take(self, session: Session, part: Part) -> None:
+        self.shown = self.shown or isinstance(part, (Text, Thinking, CallGrowing))
         match part:
             case Text(text):
                 self.text += text
@@ -178,11 +208,10 @@ class _Partial:
                 session.emit(Streaming(text, "thinking"))
             case CallGrowing(_, name, characters):
                 session.emit(Streaming(f"{name} {characters}", "call"))
-            case Retrying(why, wait, attempt):
-                session.tell(f"{why} Trying again in {wait:.0f} s (retry {attempt}).", "warning")
+            case Retrying():
+                session.tell(retrying(part), "warning")
             case Restarted():
-                self.text = ""
-                session.emit(Restreamed())
+                self.forget(session)
             case Reply():
                 self.reply = part
 
@@ -257,8 +286,7 @@ async def _carry_out(session: Session, decision: Decision) -> None:
             await compactor.emergency(session, decision)
         case Fail(gate, outcome, detail, size):
             prior = bool(compactor.previous_summary(session.view))
-            (record,) = await session.append(CompactionFailed(gate, outcome, detail, size, prior))
-            session.gated(record)
+            await session.append(CompactionFailed(gate, outcome, detail, size, prior))
         case Refuse():
             _tell(session, decision)
             raise _Refused(decision)

@@ -83,13 +83,6 @@ def requests(view: View) -> tuple[Record, ...]:
     return tuple(r for r in view.records if isinstance(r.body, AssistantSaid))
 
 
-def view_of(view: View, reply: Record) -> View:
-    """The view that `reply`'s request was made from."""
-    assert isinstance(reply.body, AssistantSaid)
-    seen = reply.body.seen
-    return View(tuple(r for r in view.records if r.id <= seen))
-
-
 def cache_state(session: Session) -> CacheState:
     """Predicted and reported cached tokens of the last request, its break or the next one's, the lifetime left."""
     view = session.view
@@ -99,12 +92,11 @@ def cache_state(session: Session) -> CacheState:
     last = replies[-1]
     assert isinstance(last.body, AssistantSaid)
     factor = calibration(view)
-    sent = view_of(view, last)
-    now = cache.ladder(view, session.ruler)
-    then = cache.ladder(sent, session.ruler)
+    now = session.ladders.now(view)
+    then = session.ladders.sent(view, last)
     predicted, broken = 0, None
     if len(replies) > 1:
-        before = cache.ladder(view_of(view, replies[-2]), session.ruler)
+        before = session.ladders.sent(view, replies[-2])
         predicted = round(cache.predicted(before, then) * factor)
         broken = cache.cause(before, then, view.records)
     pending = cache.cause(then, now, view.records)
@@ -131,8 +123,7 @@ def inspected(session: Session) -> Inspected:
     replies = requests(view)
     cached = 0
     if replies and (shown.cache.warm_s or 0) > 0:
-        then = cache.ladder(view_of(view, replies[-1]), ruler)
-        cached = cache.equal_items(then, cache.ladder(view, ruler))
+        cached = cache.equal_items(session.ladders.sent(view, replies[-1]), session.ladders.now(view))
     newest = max((i.turn for i in view.items), default=0)
     rows = tuple(
         Row(i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state, n < cached)
@@ -182,7 +173,7 @@ def _plan(
     factor = calibration(view)
     left = calibrated(after, ruler)
     freed = calibrated(view, ruler) - left
-    now, then = cache.ladder(view, ruler), cache.ladder(after, ruler)
+    now, then = session.ladders.now(view), cache.ladder(after, ruler)
     broken = cache.cause(now, then, after.records)
     state = cache_state(session)
     common = min(round(cache.predicted(now, then) * factor), state.next_cached)

@@ -9,6 +9,7 @@ Invariants
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from agent.model import UnknownModel
 from agent.permission_rules import Rules, remembered
 from agent.request import canonical
 from agent.session import Kit, Session, rules_file
-from agent.session_log import LogError, SessionLog
+from agent.session_log import LogError, SessionBusy, SessionLog
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace
 from agent.tools.workspace import PAGE_BYTES
 from agent.wire import Event
@@ -69,7 +70,7 @@ class Opening:
             window.tokens, window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
         )  # fmt: skip
         try:
-            log = SessionLog.create(place, started, kit.clock)
+            log = SessionLog.create(place, started, kit.clock, kit.disk)
         except LogError as error:
             raise Unopened(str(error), 1) from error
         session = assemble(kit, log, self.folder)
@@ -83,9 +84,23 @@ class Opening:
         except sessions.NoSuchSession as error:
             raise Unopened(str(error), 2) from error
         try:
-            log = SessionLog.open(path, True, kit.clock)
+            log = SessionLog.open(path, True, kit.clock, kit.disk)
+        except SessionBusy as error:
+            text = "that session is the one that is open here" if error.pid == os.getpid() else str(error)
+            raise Unopened(text, 1) from error
         except LogError as error:
             raise Unopened(str(error), 1) from error
+        try:
+            return await self._going_on(kit, log)
+        except LogError as error:
+            await log.aclose()
+            raise Unopened(str(error), 1) from error
+        except BaseException:
+            # Stopped or failed on the way: nobody holds the session, so nobody would give its lock back.
+            await log.aclose()
+            raise
+
+    async def _going_on(self, kit: Kit, log: SessionLog) -> Session:
         session = assemble(kit, log, self.folder)
         name = kit.endpoints.default()
         if (

@@ -20,6 +20,8 @@ from agent import metering
 from agent.answers import Answers
 from agent.endpoints import Endpoints
 from agent.instructions import remember
+from agent.ladders import Ladders
+from agent.log_file import Disk
 from agent.model import Endpoint, Model
 from agent.models.catalogue import Catalogue
 from agent.models.probe import Probed
@@ -31,7 +33,7 @@ from agent.session_log import SessionLog
 from agent.settings import Settings, SettingsError
 from agent.settings_file import save_budget
 from agent.tools import Workspace
-from agent.wire import Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
+from agent.wire import Appended, Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
 from compaction import gates
 from compaction.budget import Budget, Window, budget_for
 from compaction.cache import Prices, request_cost
@@ -55,6 +57,10 @@ from compaction.view import View
 # The log is what a user may read back; a learned sentence of the model longer than this is no fact but an essay.
 MOST_LEARNINGS = 4_000
 
+# The longest a summary may take, seconds: a page of text at the slowest speeds seen, retries included. What binds
+# before it is the model's own silence deadline; this one catches a stream that drips for ever.
+SUMMARY_DEADLINE = 300.0
+
 
 def rules_file(places: Places, folder: Path) -> Path:
     """Where a project's remembered permissions are kept: never inside the repository they are about."""
@@ -75,7 +81,8 @@ class Kit:
     """What a session is given: made once by whoever wires the program.
 
     `clock` gives seconds since the epoch. `interactive`: somebody can answer an `Asking`. `environ` is what commands
-    inherit from.
+    inherit from. `summary_deadline` is the longest a summary may take, seconds. `disk` is what logs are written with,
+    None the real one.
     """
 
     settings: Settings
@@ -90,6 +97,8 @@ class Kit:
     environ: Mapping[str, str]
     interactive: bool = True
     versions: str = ""
+    summary_deadline: float = SUMMARY_DEADLINE
+    disk: Disk | None = None
 
     async def target(self, model: str) -> Target:
         """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""
@@ -122,9 +131,14 @@ class Session:
     steered: list[str] = field(default_factory=list)
     waiting: list[Command] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    ladders: Ladders = field(init=False)
+    opened: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.answers = Answers(self.kit.emit)
+        self.ladders = Ladders(self.ruler)
+        # What was chosen from this record on was chosen by whoever sits here, after the flags of this run.
+        self.opened = self.log.next_id
         self.refresh()
 
     # ── facts and choices ──
@@ -151,15 +165,17 @@ class Session:
         self.budget = budget_for(self.target.window, self.kit.settings.policy_for(self.view.model, self.rule()))
 
     def rule(self) -> str | None:
-        """The budget rule chosen in this session for the model in force; None leaves it to the settings."""
-        if self.kit.settings.origin["context.budget"].startswith(("flag ", "variable ")):
-            return None
+        """The budget rule chosen in this session for the model in force; None leaves it to the settings.
+
+        A flag or variable of this run is newer than what an earlier run chose, older than what this one did.
+        """
+        flagged = self.kit.settings.origin["context.budget"].startswith(("flag ", "variable "))
         model = self.view.started.model if self.view.started else ""
         rules: dict[str, str | None] = {}
         for record in self.view.records:
             if isinstance(record.body, SettingsChanged):
                 model = record.body.model or model
-                if record.body.budget is not None:
+                if record.body.budget is not None and (record.id >= self.opened or not flagged):
                     rules[model] = None if record.body.budget == "default" else record.body.budget
         return rules.get(self.view.model)
 
@@ -211,7 +227,9 @@ class Session:
     def summariser(self) -> Target:
         """The model that summarises: the session's own, or the one the settings name."""
         name = self.kit.settings.summariser
-        return self.target if name in ("same", self.view.model) else self.target_for(name)
+        if name == "same" or self.kit.endpoints.name_of(name) == self.view.model:
+            return self.target
+        return self.target_for(self.kit.endpoints.name_of(name))
 
     def summary_grammar(self) -> str | None:
         """A grammar that holds a toy-sized model to the template; None for every other."""
@@ -243,28 +261,31 @@ class Session:
     # ── writing and telling ──
 
     async def append(self, *bodies: Body) -> tuple[Record, ...]:
-        """Writes records; then the meter goes out."""
-        records = await self.log.append(*bodies)
-        self.metered()
-        return records
+        """Writes records; then the meter goes out.
 
-    async def append_through(self, *bodies: Body) -> tuple[Record, ...]:
-        """Writes records although this task was cancelled; a second cancellation waits for the disk too."""
+        A cancellation waits for the disk and then goes on: whoever cleans up after it finds the records in the view.
+        Raises `LogFailed`.
+        """
         writing = asyncio.ensure_future(self.log.append(*bodies))
-        try:
-            records = await asyncio.shield(writing)
-        except asyncio.CancelledError:
-            await asyncio.wait([writing])
-            raise
+        cancelled: asyncio.CancelledError | None = None
+        while not writing.done():
+            try:
+                await asyncio.wait([writing])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        records = writing.result()
         self.metered()
+        if cancelled is not None:
+            raise cancelled
         return records
 
     def metered(self) -> None:
         """Sends the numbers of the screen."""
         self.emit(Metered(self.meter()))
 
-    def gated(self, record: Record) -> None:
-        """Tells how an attempt at a gate ended."""
+    def heard(self, record: Record) -> None:
+        """Tells the front end of a record that is on disk now; a rewrite or its failure as a gate's end too."""
+        self.emit(Appended(record))
         body = record.body
         match body:
             case Pruned(how="spilled"):
@@ -273,10 +294,11 @@ class Session:
                 self.tell_gate(body.gate, Outcome.PRUNED, tag_of(body), body.before, body.after)
             case Compacted():
                 self.tell_gate(body.gate, Outcome.COMPACTED, tag_of(body), body.before, body.after)
+                self.learn(body.learnings)
             case CompactionFailed():
                 self.tell_gate(body.gate, body.outcome, tag_of(body), body.size, body.size, body.detail)
             case _:
-                raise AssertionError(f"{type(body).__name__} is no attempt at a gate")
+                pass
 
     def tell_gate(self, gate: str, outcome: str, tag: str, before: int, after: int, text: str = "") -> None:
         """One `gate` event."""

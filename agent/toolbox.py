@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from agent.permissions import Allow, Ask, Deny, judge
+from agent.instructions import nested_for
+from agent.permissions import Allow, Ask, Deny, Verdict, judge
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import open_calls
 from agent.spill import Admitted, Arrivals
 from agent.tools import TOOLS, Need, Refused, Result, Tool, parse
 from agent.wire import Asking, ToolRunning
-from compaction.records import ToolCall, ToolReturned
-from compaction.view import NO_RESULT, TITLE
+from compaction.records import Noted, ToolCall, ToolReturned
+from compaction.shorten import shorten
+from compaction.view import NESTED, NO_RESULT, PREVIEW, TITLE
 
 # What stands for a call made in the last request of a turn: the notice before it asked for text.
 NOT_RUN = "[not run: no steps are left in this turn]"
@@ -37,41 +41,52 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 
 async def run_calls(session: Session, calls: Sequence[ToolCall]) -> None:
     """Runs the calls of one reply and logs their results; cancelling it stops what runs."""
-    arrivals = Arrivals.of(session.log.folder, session.view.started, session.ruler.count)
+    step = _Step(Arrivals.of(session.log.folder, session.view.started, session.ruler.count))
     reading: list[ToolCall] = []
     for call in calls:
         if _only_reads(call):
             reading.append(call)
             continue
-        await _together(session, arrivals, reading)
+        await _together(session, step, reading)
         reading = []
-        await _one(session, arrivals, call)
-    await _together(session, arrivals, reading)
+        await _one(session, step, call)
+    await _together(session, step, reading)
+    await _nested_instructions(session, step.touched)
+
+
+@dataclass
+class _Step:
+    """What the calls of one reply share: the running total of their results, and the paths they touched."""
+
+    arrivals: Arrivals
+    touched: list[Path] = field(default_factory=list)
 
 
 def _only_reads(call: ToolCall) -> bool:
     return call.name in ("read", "grep", "glob", "recall")
 
 
-async def _together(session: Session, arrivals: Arrivals, calls: Sequence[ToolCall]) -> None:
-    if len(calls) == 1:
-        await _one(session, arrivals, calls[0])
-    elif calls:
-        async with asyncio.TaskGroup() as group:
-            for call in calls:
-                group.create_task(_one(session, arrivals, call))
+async def _together(session: Session, step: _Step, calls: Sequence[ToolCall]) -> None:
+    """Runs calls side by side. When one cannot be logged, or all are cancelled, none goes on running."""
+    tasks = [asyncio.ensure_future(_one(session, step, call)) for call in calls]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _one(session: Session, arrivals: Arrivals, call: ToolCall) -> None:
+async def _one(session: Session, step: _Step, call: ToolCall) -> None:
     tool = BY_NAME.get(call.name)
     if tool is None:
         names = ", ".join(BY_NAME)
         result = Result(f"there is no tool {clean(call.name)!r}; the tools are {names}", failed=True)
-        await _log(session, arrivals, call, call.name, result)
+        await _log(session, step, call, clean(call.name)[:TITLE], result)
         return
     parsed = parse(call.arguments, tool.schema(False))
     if isinstance(parsed, str):
-        await _log(session, arrivals, call, call.name, Result(parsed, failed=True))
+        await _log(session, step, call, call.name, Result(parsed, failed=True))
         return
     title = clean(tool.title(parsed))[:TITLE]
     try:
@@ -80,42 +95,76 @@ async def _one(session: Session, arrivals: Arrivals, call: ToolCall) -> None:
     except Refused as error:
         refusal = str(error)
     if refusal is not None:
-        await _log(session, arrivals, call, title, Result(refusal, failed=True))
+        await _log(session, step, call, title, Result(refusal, failed=True))
         return
     session.emit(ToolRunning(call.id, tool.name, title))
     result = await tool.run(parsed, session.workspace, call.id)
-    await _log(session, arrivals, call, title, result)
+    await _log(session, step, call, title, result)
+    if not result.failed:
+        step.touched.extend(need.paths)
 
 
 async def _permitted(session: Session, call: ToolCall, tool: Tool, title: str, need: Need) -> str | None:
     """None when the call may run; else what the model reads."""
-    verdict = judge(need, tool.name, session.mode, session.rules, session.workspace)
+
+    def judged() -> Verdict:
+        return judge(need, tool.name, session.mode, session.rules, session.workspace)
+
+    verdict = judged()
+    if isinstance(verdict, Ask) and session.kit.interactive:
+        # One question at a time; the answer to the one before, or another mode, may have settled this one.
+        async with session.answers.turn:
+            verdict = judged()
+            if isinstance(verdict, Ask):
+                return await _asked(session, call, tool, title, need, verdict)
     match verdict:
         case Allow():
             return None
         case Deny(why):
             return why
-        case Ask(why, prefix):
-            if not session.kit.interactive:
-                return f"{REFUSED_ALONE} ({why})"
-            asking = Asking(0, call.id, tool.name, title, why, need.command, need.diff, prefix)
-            choice, reason = await session.answers.ask(asking)
-            if choice == "refuse":
-                return f"refused by the user{': ' + reason if reason else ''}"
-            if choice in ("session", "project"):
-                session.allow(tool.name, prefix, project=choice == "project")
-            return None
+        case Ask(why):
+            return f"{REFUSED_ALONE} ({why})"
 
 
-async def _log(session: Session, arrivals: Arrivals, call: ToolCall, title: str, result: Result) -> None:
-    text = clean(result.text)
-    admitted: Admitted = arrivals.admit(text, call.id, call.name, session.log.next_id)
+async def _asked(session: Session, call: ToolCall, tool: Tool, title: str, need: Need, verdict: Ask) -> str | None:
+    asking = Asking(0, call.id, tool.name, title, verdict.why, need.command, need.diff, verdict.prefix)
+    choice, reason = await session.answers.ask(asking)
+    if choice == "refuse":
+        return f"refused by the user{': ' + reason if reason else ''}"
+    if choice in ("session", "project"):
+        session.allow(tool.name, verdict.prefix, project=choice == "project")
+    return None
+
+
+async def _log(session: Session, step: _Step, call: ToolCall, title: str, result: Result) -> None:
+    admitted = _admitted(session, step.arrivals, call, clean(result.text))
     await session.append(
         ToolReturned(
             call.id, call.name, title or call.name, admitted.text, result.failed, admitted.spilled, admitted.characters,
             result.exit_status, result.paths, result.changed, result.images,
         )
     )  # fmt: skip
+
+
+def _admitted(session: Session, arrivals: Arrivals, call: ToolCall, text: str) -> Admitted:
+    """The result as it enters the conversation; cut short where a file for all of it cannot be written."""
+    try:
+        return arrivals.admit(text, call.id, call.name, session.log.next_id)
+    except OSError as error:
+        why = f"the rest is lost: it could not be stored ({error.strerror or error})"
+        session.warn(f"the output of {call.name} was cut; {why}")
+        return Admitted(shorten(text, PREVIEW, why), None, len(text))
+
+
+async def _nested_instructions(session: Session, touched: Sequence[Path]) -> None:
+    """The rules of folders below the session's own join at the end, the first time a call touches one of them."""
+    known = [r.body.text for r in session.view.records if isinstance(r.body, Noted) and r.body.topic == NESTED]
+    for path in dict.fromkeys(touched):
+        for found in nested_for(path, session.workspace.folder):
+            opening = found.text.split("\n", 1)[0]
+            if not any(text.startswith(opening) for text in known):
+                known.append(found.text)
+                await session.append(Noted(found.text, NESTED, to_model=True))
 
 
 async def not_run(session: Session, calls: Sequence[ToolCall]) -> None:
@@ -128,6 +177,4 @@ async def close_calls(session: Session) -> None:
     calls = open_calls(session.view)
     if calls:
         size = len(NO_RESULT)
-        await session.append_through(
-            *(ToolReturned(c.id, c.name, c.name, NO_RESULT, True, characters=size) for c in calls)
-        )
+        await session.append(*(ToolReturned(c.id, c.name, c.name, NO_RESULT, True, characters=size) for c in calls))

@@ -14,6 +14,7 @@ from agent.admission import admit
 from agent.ending import End
 from agent.instructions import build
 from agent.model import UnknownModel
+from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.toolbox import BY_NAME
@@ -82,7 +83,7 @@ def replay(session: Session, *, resumed: bool) -> None:
     )  # fmt: skip
     for record in session.log.records:
         session.emit(Appended(record, replay=True))
-    session.log.on_append.append(lambda record: session.emit(Appended(record)))
+    session.log.on_append.append(session.heard)
     session.metered()
 
 
@@ -161,7 +162,6 @@ async def _compact(session: Session, command: Compact) -> Finished:
             Gate.ASKED, Outcome.REFUSED_FIXED, gates.refuse_fixed(view, session.ruler, budget), size
         )
         (record,) = await session.append(body)
-        session.gated(record)
         return _finished(session, record)
     cut = choose_cut(view, session.ruler, budget, Gate.ASKED, up_to=command.up_to)
     if cut is None:
@@ -317,9 +317,9 @@ async def shell(session: Session, command: Shell) -> End:
     except asyncio.CancelledError:
         session.tell("the command was stopped", "warning")
         return End("interrupted", None, 130)
-    text = f"I ran `{command.command}`:\n\n{result.text}"
+    text = f"I ran `{command.command}`:\n\n{clean(result.text)}"
     if command.join:
         await session.append(replace(admit(session, text), how="shell"))
     else:
-        session.emit(ToolRunning(call, "shell", command.command, result.text))
+        session.emit(ToolRunning(call, "shell", command.command, clean(result.text)))
     return End()

@@ -41,7 +41,6 @@ from agent.wire import (
     Reload,
     Rename,
     Returned,
-    Returned,
     Reviewed,
     Rewind,
     SetBudget,
@@ -85,7 +84,7 @@ class Worker:
         self._lock = threading.Lock()
         self._session: Session | None = None
         self._current: asyncio.Task[End] | None = None
-        self._running = False
+        self._running = ""
         self._quitting = False
         self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
@@ -170,9 +169,9 @@ class Worker:
                 self._end()
             case SetMode() | Inspect() if session is not None:
                 wishes.at_once(session, command)
-            case Steer(text=text) if self._running and session is not None:
+            case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
-            case Pin() | SetBudget() if self._running and session is not None:
+            case Pin() | SetBudget() if self._running == "turn" and session is not None:
                 session.waiting.append(command)
             case _:
                 self._queue.append(command)
@@ -181,7 +180,7 @@ class Worker:
                 self._ready.set()
 
     def _unqueue(self) -> None:
-        last = next((c for c in reversed(self._queue) if isinstance(c, Submit)), None)
+        last = next((c for c in reversed(self._queue) if isinstance(c, (Submit, Steer))), None)
         if last is not None:
             # By identity and from the end: an equal message may wait further in front.
             del self._queue[max(i for i, c in enumerate(self._queue) if c is last)]
@@ -190,7 +189,7 @@ class Worker:
             self._emit(Returned(last.text, "", 0))
 
     def _tell_queue(self) -> None:
-        self._emit(Queued(tuple(c.text for c in self._queue if isinstance(c, Submit))))
+        self._emit(Queued(tuple(c.text for c in self._queue if isinstance(c, (Submit, Steer)))))
 
     async def _do(self, command: Command) -> None:
         session = self._session
@@ -207,6 +206,7 @@ class Worker:
                 self._tell_queue()
                 await self._guarded("turn", loop.turn(session, text, images))
             case Steer(text=text):
+                self._tell_queue()
                 await self._guarded("turn", loop.turn(session, text))
             case Shell():
                 await self._guarded("shell", wishes.shell(session, command))
@@ -220,7 +220,7 @@ class Worker:
     async def _guarded(self, what: str, work: Coroutine[Any, Any, End]) -> None:
         """Runs one piece of work as the task that `Interrupt` cancels; `Busy` before, `Idle` after."""
         self._emit(Busy(what))
-        self._running = True
+        self._running = what
         end = End("interrupted", None, 130)
         task = asyncio.ensure_future(self._settled(work))
         self._current = task
@@ -230,11 +230,11 @@ class Worker:
                 end = task.result()
         finally:
             self._current = None
-            self._running = False
+            self._running = ""
         session = self._session
         if session is not None:
             # What joined no turn, because it ended first, opens one: before all that was queued behind it.
-            self._queue.extendleft(reversed([Submit(text) for text in session.steered]))
+            self._queue.extendleft(Steer(text) for text in reversed(session.steered))
             session.steered.clear()
         path = str(session.log.path) if session else ""
         self._emit(Idle(session.id if session else "", path, end.stop, end.error, end.code))
@@ -260,7 +260,6 @@ class Worker:
         session = await self._opener.open(path, self._emit)
         old, self._session = self._session, session
         if old is not None:
-            # Messages to the running turn are none of the other session's.
             await old.aclose()
         wishes.replay(session, resumed=path is not None)
         return End()
