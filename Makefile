@@ -28,7 +28,10 @@ check: env-dev
 	if [ -n "$$failed" ]; then echo "make check: failed: $$failed" >&2; exit 1; fi
 
 bench: env-dev
-	@$(BIN)/python bench/figures.py $(ARGS)
+	@for file in tests/bench/bench_*.py; do \
+		echo "== $$file"; \
+		$(BIN)/python -m tests.bench.$$(basename $$file .py) $(ARGS) || exit 1; \
+	done
 
 screenshots: env-dev
 	@$(BIN)/python screenshots/make.py $(ARGS)
