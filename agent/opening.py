@@ -18,6 +18,7 @@ from agent import instructions, sandbox, sessions, spill
 from agent.model import UnknownModel
 from agent.permission_rules import Rules, remembered
 from agent.request import canonical
+from agent.resuming import as_before, flag_given
 from agent.session import Kit, Session, rules_file
 from agent.session_log import LogError, SessionBusy, SessionLog
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace
@@ -68,6 +69,7 @@ class Opening:
         started = Started(
             id, str(self.folder), name, target.endpoint.label, frozen.system, frozen.instructions, schemas,
             window.tokens, window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
+            rule=kit.settings.budget if flag_given(kit.settings, "context.budget") else None,
         )  # fmt: skip
         try:
             log = SessionLog.create(place, started, kit.clock, kit.disk)
@@ -103,14 +105,10 @@ class Opening:
     async def _going_on(self, kit: Kit, log: SessionLog) -> Session:
         session = assemble(kit, log, self.folder)
         name = kit.endpoints.default()
-        if (
-            kit.settings.model is not None
-            and kit.settings.origin["model"].startswith("flag")
-            and name != log.view.model
-        ):
+        if flag_given(kit.settings, "model") and name != log.view.model:
             await log.append(SettingsChanged(model=name, endpoint=kit.endpoints.resolve(name).label))
         try:
-            await kit.target(log.view.model)
+            await session.kit.target(log.view.model)
         except UnknownModel as error:
             session.notices.append(str(error))
         session.refresh()
@@ -120,6 +118,7 @@ class Opening:
 
 def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     """A session over an open log; nothing is asked of any server."""
+    kit = as_before(kit, log)
     started = log.view.started
     home = Path(started.folder) if started and Path(started.folder).is_dir() else folder
     budget = started.budget if started else 0

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent import export, metering, sandbox, sessions
-
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME, installed
 from agent.opening import assemble
@@ -21,6 +20,7 @@ from agent.outgoing import body_of, next_request
 from agent.session import Kit, Session
 from agent.session_log import LogError, SessionLog, as_json
 from agent.settings import SettingsError
+from agent.tools import Refused
 from agent.verify import Report, verify
 from agent.wire import Inspected, Plan
 from compaction import cache
@@ -149,13 +149,15 @@ class Reading:
         return verify(path)
 
     def recall(self, path: Path, query: str) -> Sequence[Mapping[str, Any]]:
-        """What the whole log holds for words, or the record with that number."""
-        session = self.session(path)
-        recaller = session.workspace.recaller
+        """What the whole log holds for words, or the record of that number. Raises `LookupError` for nothing."""
+        recaller = self.session(path).workspace.recaller
         if recaller is None:
             return ()
         number = query.strip().removeprefix("#")
-        text = recaller.by_record(int(number), 1) if number.isdigit() else recaller.by_words(query, 1)
+        try:
+            text = recaller.by_record(int(number), 1) if number.isdigit() else recaller.by_words(query, 1)
+        except Refused as refused:
+            raise LookupError(str(refused)) from refused
         return ({"query": query, "text": text},)
 
     def exported(self, path: Path, format: str) -> str:

@@ -69,7 +69,8 @@ class Started:
 
     Every rule that admits text by size uses `window`, `budget`, `trigger`, `landing` of this record
     (tokens; None where the window is unknown), never today's, so that replay gives the same bytes.
-    `tools` are the canonical JSON texts of the schemas, in the order they are sent.
+    `tools` are the canonical JSON texts of the schemas, in the order they are sent. `rule` is the budget
+    as a flag or variable gave it, for runs that do not repeat it.
     """
 
     session: str
@@ -86,6 +87,7 @@ class Started:
     landing: int
     versions: str
     forked_from: str | None = None
+    rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         options.prompt = " ".join(options.prompt)
         return options
     parser = _command_parser()
-    return parser.parse_args(arguments)
+    options, left = parser.parse_known_args(arguments)
+    # Words after an option: the parser has closed its list of words by then, and people write them in any order.
+    words = next((name for name in ("prompt", "records", "focus", "query") if hasattr(options, name)), None)
+    if left and (words is None or any(word.startswith("-") for word in left)):
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    if words is not None:
+        setattr(options, words, [*getattr(options, words), *left])
+    return options
 
 
 def _leads(arguments: list[str], command: str | None) -> bool:

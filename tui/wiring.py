@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from agent import counting, places, settings
-
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
 from agent.models.catalogue import Catalogue
