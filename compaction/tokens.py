@@ -10,6 +10,7 @@ Invariants
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -37,6 +38,12 @@ IMAGE = 1_600
 CALIBRATE_OVER = 5
 # Beyond a factor of two something else is wrong (a proxy's cumulative counts, a truncated prompt): not believed.
 CALIBRATE_LEAST, CALIBRATE_MOST = 0.5, 2.0
+
+# How a text of the fixed part says where it comes from.
+_PATH = re.compile(r'<\w+ path="(.*)">')
+
+# A longer name would wrap in every table that shows it; characters.
+MOST_NAME = 60
 
 # The names of the meter's parts, in the order it draws them.
 PARTS = ("system", "tools", "summary", "user", "assistant", "tool")
@@ -113,10 +120,18 @@ def fixed_parts(view: View, ruler: Ruler) -> tuple[tuple[str, int], ...]:
     """The parts of the fixed part by name, uncalibrated tokens: system prompt, instructions, tool schemas."""
     named = [("system prompt", MESSAGE + ruler.text(view.system))]
     for index, text in enumerate(view.instructions):
-        title = text.split("\n", 1)[0].strip()[:60] or f"instructions {index + 1}"
-        named.append((title, ruler.text(text)))
+        named.append((_source(text) or f"instructions {index + 1}", ruler.text(text)))
     named.append(("tool schemas", sum(CALL + ruler.text(t) for t in view.tools)))
     return tuple(named)
+
+
+def _source(text: str) -> str:
+    """The file a text of the fixed part says it is from, its end where it is long; else the text's first line."""
+    first = text.split("\n", 1)[0].strip()
+    found = _PATH.match(first)
+    if found is None:
+        return first[:MOST_NAME]
+    return found[1] if len(found[1]) <= MOST_NAME else f"…{found[1][1 - MOST_NAME :]}"
 
 
 def fixed(view: View, ruler: Ruler) -> int:

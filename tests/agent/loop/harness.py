@@ -22,7 +22,7 @@ from agent import places, settings
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
 from agent.log_file import Disk
-from agent.model import Endpoint, Model, Request
+from agent.model import Endpoint, Model, ModelError, Request
 from agent.models.catalogue import Catalogue
 from agent.models.learned import Learned
 from agent.models.scripted import Say, Scripted, ScriptedModel
@@ -46,7 +46,7 @@ from agent.wire import (
     Told,
 )
 from agent.worker import Worker
-from compaction.records import AssistantSaid, Body, Record
+from compaction.records import AssistantSaid, Record
 from compaction.summary import Prompts
 
 # A story that stands still for so long has a fault (seconds); nothing in a story waits for a clock.
@@ -83,6 +83,7 @@ class Story:
     budget: str | None = None
     context: str = ""
     more: str = ""
+    max_output: int = 4_000
     mode: str = "auto"
     max_steps: int = 50
     interactive: bool = True
@@ -114,7 +115,7 @@ class Story:
         text = (
             f'model = "{NAME}"\nmode = "{self.mode}"\nmax_steps = {self.max_steps}\n[context]\n{budget}{self.context}\n'
         )
-        text += f'[sandbox]\nuse = "off"\n[models."{NAME}"]\n{claim}max_output = 4000\n{self.more}\n'
+        text += f'[sandbox]\nuse = "off"\n[models."{NAME}"]\n{claim}max_output = {self.max_output}\n{self.more}\n'
         if not self.places.settings.exists():
             self.places.settings.write_text(text)
         chosen = settings.load(self.folder, self.places, {}, self.flags)
@@ -155,7 +156,7 @@ class Story:
         """The same user in a new process, who goes on with the last session unless `first` says otherwise."""
         kept = {
             name: getattr(self, name)
-            for name in ("window", "budget", "context", "more", "mode", "max_steps", "interactive", "clock", "count")
+            for name in ("window", "max_output", "budget", "context", "more", "mode", "max_steps", "interactive", "clock", "count")
         }
         first = str(self.session.log.path)
         return Story(self.root, self.model if replies is None else replies, **{**kept, "first": first, **more})
@@ -330,11 +331,34 @@ def pairs_are_valid(request: Request) -> bool:
     return not waiting
 
 
-def by_kind(
-    turn: Callable[[Request], Say | str], summarise: Callable[[Request], Say | str]
-) -> Callable[[Request], Say | str]:
-    """A reply that depends on whether a turn or a summary is asked for."""
-    return lambda request: turn(request) if request.tools else summarise(request)
+def scripted(
+    turns: Sequence[Scripted], summaries: Sequence[Scripted] = (), *, window: int | None = None, forever: bool = False
+) -> ScriptedModel:
+    """A model with one script for turns and one for summaries; `forever` repeats the last of each.
+
+    Behind their ends a turn says "Done." and a summary is one that is accepted.
+    """
+    scripts = {True: list(turns), False: list(summaries)}
+    after: dict[bool, Scripted] = {True: "Done.", False: summary()}
+
+    def answer(request: Request) -> Say | str:
+        script = scripts[bool(request.tools)]
+        said = after[bool(request.tools)] if not script else script[0] if forever and len(script) == 1 else script.pop(0)
+        if isinstance(said, ModelError):
+            return Say(error=said)
+        return said if isinstance(said, (Say, str)) else said(request)
+
+    return ScriptedModel(default=answer, window=window)
+
+
+def output(characters: int, name: object = "") -> tuple[str, str]:
+    """A call whose result has so many characters."""
+    return call("bash", command=f"head -c {characters} /dev/zero | tr '\\0' 'x'; echo {name}")
+
+
+def reads(count: int, characters: int = 6_000) -> list[Scripted]:
+    """Steps that each bring so many characters in."""
+    return [calls(output(characters, n)) for n in range(count)]
 
 
 __all__ = [
@@ -342,14 +366,15 @@ __all__ = [
     "Clock",
     "Endpoint",
     "Story",
-    "by_kind",
     "call",
     "calls",
     "is_prefix",
     "last_text",
+    "output",
     "pairs_are_valid",
     "prefix",
+    "reads",
+    "scripted",
     "spoken",
     "summary",
 ]
-_ = Body

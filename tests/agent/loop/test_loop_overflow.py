@@ -1,0 +1,129 @@
+"""Refusals for length: learned from, answered with one rewrite and one retry, and kept for the next session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent.model import ContextOverflow, RequestTooLarge
+from agent.models.scripted import Say, ScriptedModel
+from agent.reading import Reading
+from agent.wire import Idle
+from compaction.records import AssistantSaid, Noted, UserSaid, Usage, WindowLearned
+from tests.agent.loop.harness import NAME, Story, pairs_are_valid, reads, scripted
+
+
+async def test_a_smaller_window_than_claimed_is_learned_by_one_rewrite_and_kept(tmp_path: Path) -> None:
+    model = scripted([*reads(9), "done"], window=14_000)
+    async with Story(tmp_path, model, window=200_000, max_output=500) as story:
+        idle = await story.say("look at everything")
+        assert idle.stop == "done"
+        assert story.answers[-1] == "done"
+        refused = story.bodies(WindowLearned)
+        assert [b.window for b in refused] == [14_000]
+        assert [t for t in story.tags if t.startswith("reactive")] == ["reactive.pruned"]
+        assert story.summaries == []
+        assert "its window is 14,000 tokens; it was 200,000 (user)" in story.told
+        assert (story.meter.window, story.meter.window_source) == (14_000, "learned")
+        assert all(map(pairs_are_valid, story.requests))
+    later = story.again("fine", first=None)
+    async with later:
+        assert (later.meter.window, later.meter.window_source) == (14_000, "learned")
+        assert later.meter.limit == 14_000 - 1_750
+        rows = Reading(later.kit(), later.folder).models()
+        assert next((r["window"], r["source"]) for r in rows if r["model"] == NAME) == (14_000, "learned")
+
+
+async def test_a_provider_that_always_refuses_is_asked_twice_a_turn(tmp_path: Path) -> None:
+    refusal = ContextOverflow("too long")
+    async with Story(tmp_path, ScriptedModel(default=refusal), window=None) as story:
+        for turn in range(1, 4):
+            idle = await story.say("word " * 200)
+            assert (idle.stop, idle.code) == ("refused", 3)
+            assert len(story.turns) <= 2 * turn
+        assert story.bodies(Noted)
+        assert story.meter.window is None
+
+
+async def test_a_second_refusal_ends_the_turn_and_the_next_process_goes_on(tmp_path: Path) -> None:
+    refusal = ContextOverflow("too long", window=9_000, asked=50_000)
+    async with Story(tmp_path, scripted([*reads(5), refusal, refusal])) as story:
+        idle = await story.say("go")
+        assert (idle.stop, idle.code) == ("refused", 3)
+        assert "2 times in this turn" in str(idle.error)
+        assert len(story.turns) == 7
+        assert story.bodies(UserSaid)[0].text == "go"
+    later = story.again(scripted(["better"]))
+    async with later:
+        assert (await later.say("again")).stop == "done"
+        assert later.answers[-1] == "better"
+
+
+async def test_only_the_output_was_too_large_so_it_is_asked_again_for_less(tmp_path: Path) -> None:
+    refusal = ContextOverflow("too long", window=12_000, asked=2_500)
+    async with Story(tmp_path, [refusal, "fine"], window=100_000) as story:
+        assert (await story.say("hi")).stop == "done"
+        first, second = story.requests
+        assert first.messages == second.messages
+        assert second.max_tokens == 12_000 - 2_500 - 600
+        assert story.tags == []
+
+
+async def test_too_many_bytes_are_shortened_and_tried_once_more(tmp_path: Path) -> None:
+    model = scripted([*reads(6), RequestTooLarge("413"), "fine"])
+    async with Story(tmp_path, model, window=100_000) as story:
+        assert (await story.say("go")).stop == "done"
+        assert story.tags[0].startswith("reactive.")
+        assert story.meter.window == 100_000
+        refused = story.turns[-2]
+        assert len(str(story.turns[-1].messages)) < len(str(refused.messages))
+
+
+async def test_with_automatic_off_an_overflow_ends_the_turn_with_a_clear_error(tmp_path: Path) -> None:
+    model = scripted([*reads(6), ContextOverflow("too long", window=9_000, asked=20_000)])
+    async with Story(tmp_path, model, context="automatic = false") as story:
+        idle = await story.say("go")
+        assert (idle.stop, idle.code) == ("refused", 3)
+        assert "automatic rewrites are off" in str(idle.error)
+        assert story.summaries == []
+        assert story.meter.automatic == "automatic off"
+
+
+async def test_a_window_of_unknown_size_stays_unknown_and_the_refused_size_bounds_it(tmp_path: Path) -> None:
+    model = scripted([*reads(8), ContextOverflow("too long"), "fine"])
+    async with Story(tmp_path, model, window=None) as story:
+        assert (await story.say("go")).stop == "done"
+        assert story.meter.window is None
+        assert story.meter.ceiling == story.bodies(WindowLearned)[0].refused
+        assert story.meter.limit is not None
+
+
+async def test_the_same_model_at_another_address_keeps_its_own_window(tmp_path: Path) -> None:
+    model = scripted([*reads(9), "done"], window=14_000)
+    async with Story(tmp_path, model, window=None, more='api_base = "http://127.0.0.1:9/v1"') as story:
+        await story.say("go")
+        assert story.meter.window == 14_000
+    other = story.again("fine", first=None)
+    text = other.places.settings.read_text()
+    other.places.settings.write_text(text.replace("127.0.0.1:9/", "127.0.0.1:10/"))
+    async with other:
+        assert other.meter.window is None
+
+
+async def test_what_the_server_dropped_without_a_word_is_an_overflow_and_calibrates_nothing(tmp_path: Path) -> None:
+    counted = [Say("one", usage=Usage(uncached=9_000, output=5)), Say("lost", usage=Usage(uncached=2_000, output=5))]
+    async with Story(tmp_path, ScriptedModel([*counted, "two"]), window=None) as story:
+        await story.say("first")
+        await story.say("second")
+        assert "dropped the beginning without saying so" in story.told
+        assert [b.silent for b in story.bodies(WindowLearned)] == [True]
+        assert "lost" not in [b.text for b in story.bodies(AssistantSaid)]
+        assert len(story.said(Idle)) == 3
+
+
+async def test_an_overflow_in_the_middle_of_an_answer_takes_its_text_off_the_screen(tmp_path: Path) -> None:
+    late = Say("half an ans", error=ContextOverflow("too long", window=12_000, asked=2_500))
+    async with Story(tmp_path, [late, "fine"]) as story:
+        await story.say("hi")
+        assert story.answers == ["fine"]
+        kinds = [type(e).__name__ for e in story.events]
+        assert "Restreamed" in kinds
