@@ -130,7 +130,7 @@ class Arrivals:
         return Admitted(short, relative, len(text))
 
 
-def store(path: Path, text: str) -> None:
+def store(path: Path, text: str, fsync: Callable[[int], None] = os.fsync) -> None:
     """Write a spill file: whole, 0600, on disk before it has its name. Raises `OSError`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = path.with_suffix(".tmp")
@@ -140,11 +140,11 @@ def store(path: Path, text: str) -> None:
     with open(handle, "wb") as file:
         file.write(text.encode("utf-8"))
         file.flush()
-        os.fsync(file.fileno())
+        fsync(file.fileno())
     os.replace(unfinished, path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        fsync(folder)
     finally:
         os.close(folder)
 

@@ -17,6 +17,7 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -125,7 +126,7 @@ def with_newline(text: str, newline: str) -> str:
     return plain if newline == "\n" else plain.replace("\n", newline)
 
 
-def replace_file(path: Path, data: bytes) -> Stamp:
+def replace_file(path: Path, data: bytes, fsync: Callable[[int], None] = os.fsync) -> Stamp:
     """Put `data` in the place of `path`: temporary file beside it, fsync, rename, fsync of the folder.
 
     `path` is a real path, so a symbolic link is kept and its target replaced. Parents are created. A new file gets the
@@ -148,7 +149,7 @@ def replace_file(path: Path, data: bytes) -> Stamp:
                 with contextlib.suppress(PermissionError):
                     os.fchown(file.fileno(), old.st_uid, old.st_gid)
                 os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
-            os.fsync(file.fileno())
+            fsync(file.fileno())
             status = os.fstat(file.fileno())
         os.replace(name, path)
     except BaseException:
@@ -158,7 +159,7 @@ def replace_file(path: Path, data: bytes) -> Stamp:
     with contextlib.suppress(OSError):
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            os.fsync(folder)
+            fsync(folder)
         finally:
             os.close(folder)
     return Stamp(status.st_mtime_ns, status.st_size, digest(data))

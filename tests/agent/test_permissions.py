@@ -103,6 +103,13 @@ def test_what_may_write_or_look_outside_is_not_reading(line: str, bench: Bench) 
     assert isinstance(bench.line(line), Ask), line
 
 
+def test_after_a_cd_that_may_fail_nobody_knows_where_a_command_reads(bench: Bench) -> None:
+    allowed = rules(["bash(cd)"])
+    assert bench.line("cd sub; cat ../a.py", "ask", allowed) == Allow()
+    for line in ("cd nowhere; cat ../x", "cd sub & cat ../a.py", "true || cd sub; cat ../x", "cd sub extra; cat ../x"):
+        assert isinstance(bench.line(line, "ask", allowed), Ask), line
+
+
 def test_the_shell_standing_elsewhere_makes_git_a_question(bench: Bench) -> None:
     bench.ws.cwd = bench.ws.folder / "sub"
     assert isinstance(bench.line("git status"), Ask)
@@ -132,6 +139,8 @@ def test_each_mode_does_what_its_row_says(
 def test_a_link_out_of_the_folder_is_outside(bench: Bench) -> None:
     assert isinstance(bench.path("read", "leak"), Ask)
     assert isinstance(bench.path("write", "link/new", "edits"), Ask)
+    unresolved = Need("write", (bench.ws.folder / "link/new",))
+    assert isinstance(judge(unresolved, "write", "edits", Rules(), bench.ws), Ask)
 
 
 @pytest.mark.parametrize("mode", ["edits", "auto"])
@@ -187,6 +196,12 @@ def test_a_prefix_rule_allows_what_begins_with_its_words(bench: Bench) -> None:
         "timeout 60 rm",
     ):
         assert isinstance(bench.line(line, "ask", allowed), Ask), line
+
+
+def test_a_rule_for_a_quoted_star_is_not_about_what_the_star_finds(bench: Bench) -> None:
+    allowed = rules(["bash('a*' b)"])
+    assert bench.line("'a*' b", "ask", allowed) == Allow()
+    assert isinstance(bench.line("a* b", "ask", allowed), Ask)
 
 
 def test_an_exact_rule_allows_the_line_and_no_other(bench: Bench) -> None:

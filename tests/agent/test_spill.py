@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.spill import FOLDER, Admitted, Arrivals, Bounds, file_name, load
+from agent.spill import FOLDER, Admitted, Arrivals, Bounds, file_name, load, store
 from compaction.view import PREVIEW, preview
 
 
@@ -105,6 +105,8 @@ def test_hostile_call_ids_stay_in_the_folder(call_id: str, tmp_path: Path) -> No
     assert load(tmp_path, admitted.spilled) == "x" * 60_000
 
 
+@example("Call_A", "call_a")
+@example("CALL_A", "call_a.0123456789ab")
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_no_two_calls_share_a_file_even_where_case_is_ignored(one: str, two: str) -> None:
     assert (file_name(one).lower() == file_name(two).lower()) == (one == two)
@@ -120,6 +122,17 @@ def test_a_log_cannot_make_us_read_another_file(relative: str, tmp_path: Path) -
     (session / FOLDER / "link").symlink_to(tmp_path / "secret")
     with pytest.raises(OSError, match=r".*"):
         load(session, relative)
+
+
+def test_a_spill_file_is_on_disk_before_it_has_its_name(tmp_path: Path) -> None:
+    path = tmp_path / FOLDER / "a.txt"
+    seen: list[tuple[int, bool]] = []
+
+    def fsync(file: int) -> None:
+        seen.append((os.fstat(file).st_mode & 0o170000, path.exists()))
+
+    store(path, "text", fsync)
+    assert seen == [(0o100000, False), (0o040000, True)]
 
 
 def test_a_disk_that_refuses_is_told_and_leaves_no_part(tmp_path: Path) -> None:

@@ -141,6 +141,18 @@ async def test_nothing_is_told_of_a_file_outside_before_it_is_allowed(
         bench.need("edit", path="missing", edits=[{"old": "x", "new": "y"}])
 
 
+def test_a_file_is_on_disk_before_it_replaces_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    seen: list[tuple[int, str]] = []
+
+    def fsync(file: int) -> None:
+        seen.append((os.fstat(file).st_mode & 0o170000, path.read_text()))
+
+    replace_file(path, b"new", fsync)
+    assert seen == [(0o100000, "old"), (0o040000, "new")]
+
+
 def too_large_for_us(path: Path) -> None:
     """The kernel refuses in the middle of the write: the file is larger than this process may make one."""
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
