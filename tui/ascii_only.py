@@ -5,21 +5,11 @@ The last step before the terminal, so it keeps every width: a wide character bec
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-# What the program itself and most models write; a glyph with a meaning of its own has its ASCII form in `palette`.
-ALIKE = dict(
-    zip(
-        "…·•→←↑↓≈≥≤×—–‐“”‘’«»│┃▌▕▏─━┌┐└┘├┤┬┴┼╭╮╰╯╎⫽●○✓✗▲█▓▒░▚",
-        '~-*><^v~><x---""\'\'""||||]--+++++++++++++:/*o+x!#=+-%',
-        strict=True,
-    )
-)
+from tui.alphabet import ascii_text as ascii_text
 
 
 class AsciiOnly(LineFilter):
@@ -31,11 +21,3 @@ class AsciiOnly(LineFilter):
             segment if segment.text.isascii() else Segment(ascii_text(segment.text), segment.style, segment.control)
             for segment in segments
         ]
-
-
-@lru_cache(maxsize=4_096)
-def ascii_text(text: str) -> str:
-    """`text` in ASCII, as wide as before."""
-    return "".join(
-        character if character.isascii() else ALIKE.get(character, "?" * cell_len(character)) for character in text
-    )

@@ -5,7 +5,7 @@ Not the worker's commands: those are sent as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never, get_args
 
@@ -29,21 +29,15 @@ from tui.actions import (
 )
 from tui.commands import help_text
 from tui.costs import Costs
+from tui.front import Choices as Choices
 from tui.meter_bar import MeterBar
 from tui.pickers import Pick, Picker, Sheet
-from tui.plain import one_line, plural, tokens
+from tui.plain import one_line, plural
 from tui.present import Presenter
+from tui.priced import budget_of
 from tui.prompt import Prompt, Wished, key_help
 from tui.status import Foot
 from tui.transcript import Transcript
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models by name."""
-
-    sessions: Callable[[], Sequence[tuple[str, str, str]]] = tuple
-    models: Callable[[], Sequence[str]] = tuple
 
 
 @dataclass(slots=True)
@@ -67,7 +61,7 @@ class Desk:
                 title, text = self._sheet(what)
                 self.app.push_screen(Sheet(title, text))
             case TellBudget():
-                transcript.show([self.presenter.say("notice", self._budget(home.query_one(MeterBar)))])
+                transcript.show([self.presenter.say("notice", budget_of(home.query_one(MeterBar).meter))])
             case PickModel():
                 self.app.push_screen(Picker("Switch the model", self._models, "no model is known by name: /model NAME"))
             case PickSession():
@@ -120,16 +114,6 @@ class Desk:
                 return "Keys", key_help(self.keymap)
             case "cost":
                 return "Cost, in tokens and dollars", self.costs.table()
-
-    @staticmethod
-    def _budget(bar: MeterBar) -> str:
-        meter = bar.meter
-        rule = f" by the rule {meter.budget_rule}" if meter.budget_rule else ""
-        window = "unknown" if meter.window is None else f"{tokens(meter.window)} ({meter.window_source})"
-        return (
-            f"The working budget is {tokens(meter.budget)}{rule}; a rewrite starts at {tokens(meter.trigger)} and ends "
-            f"at {tokens(meter.landing)}. The model's window is {window}."
-        )
 
     def _models(self) -> list[Pick]:
         return [Pick(name, SetModel(name)) for name in self.choices.models()]

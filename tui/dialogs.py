@@ -22,11 +22,9 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from agent.wire import Answer, Asking, Choice, Interrupt
+from tui.front import KEYS, SETTLE
 from tui.plain import one_line, safe
 from tui.prompt import Wished
-
-# A key already on its way when the panel opens must not approve: people react to what they see in 200 ms at best.
-SETTLE = 0.3
 
 # The rows around what would happen, on a screen with room: two of the conversation, the activity, the panel's title,
 # margins, choices and border (3 + 2 + 4 + 2), the prompt, the meter and the foot (3 + 2 + 1).
@@ -37,8 +35,6 @@ LEAST_BODY = 3
 
 # How often a covered panel looks whether it is seen; a tenth is not noticed, seconds.
 UNCOVERED = 0.1
-
-KEYS: dict[str, Choice] = {"y": "once", "s": "session", "p": "project", "n": "refuse"}
 
 
 def coloured(text: str, *, diff: bool, variables: dict[str, str]) -> Content:

@@ -16,26 +16,9 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static, TextArea
 
 from agent.wire import Plan, Prune, Reviewed, Reviewing
-from tui.plain import dollars, one_line, plural, safe, tokens
+from tui.plain import one_line, plural, safe, tokens
+from tui.priced import totals
 from tui.prompt import Wished
-
-
-def totals(plan: Plan) -> str:
-    """What the plan frees, costs and pays back, in one or two sentences."""
-    if plan.why_nothing:
-        return safe(plan.why_nothing)
-    said = [f"frees {tokens(plan.freed)} ({tokens(plan.before)} → {tokens(plan.after)})"]
-    if plan.breaks_at is not None:
-        said.append(f"the cache breaks at #{plan.breaks_at}")
-    if plan.reread:
-        said.append(f"{tokens(plan.reread)} to be read again")
-    if plan.price.keep is not None and plan.price.rewrite is not None:
-        said.append(f"next turn {dollars(plan.price.rewrite)} instead of {dollars(plan.price.keep)}")
-    else:
-        said.append("no price known for this model")
-    if plan.price.breakeven_turns is not None:
-        said.append(f"pays for itself after {plural(plan.price.breakeven_turns, 'turn')}")
-    return " · ".join(said)
 
 
 class PlanScreen(ModalScreen[None]):

@@ -37,13 +37,11 @@ from tui.actions import (
 from tui.commands import parse
 from tui.completion import Candidate, Token
 from tui.editor import edited
+from tui.front import TWICE
 from tui.line_editor import LineEditor
 from tui.pastes import Pastes, cleaned
 from tui.popup import Popup
 from tui.recall import Recall
-
-# Two presses count as one wish within this time: slower is two thoughts, faster than 0.2 s is a bouncing key; seconds.
-TWICE = 1.5
 
 # A listing of the folder is good for this long: a file made a minute ago should be found; seconds.
 LISTING_FRESH = 20.0

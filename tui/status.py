@@ -19,21 +19,13 @@ from agent.wire import Mode, Opened, Progress, Streaming, ToolRunning
 from compaction.records import Record, SettingsChanged
 from tui.palette import ASCII, UNICODE
 from tui.plain import one_line, plural, safe, seconds, tokens
+from tui.wording import DOING
 
 # Eight turns a second: seen as moving, felt by no key.
 SPIN = 0.125
 
 # More waiting messages than this are counted, not listed.
 LISTED = 3
-
-# What the worker calls its work, in words for people; the rest is over before it is read.
-DOING = {
-    "turn": "thinking",
-    "shell": "running your command",
-    "opening": "opening the session",
-    "compact": "compacting",
-    "prune": "pruning",
-}
 
 # Under this the message needs the room that the hint would take, cells.
 HINTED = 60

@@ -54,7 +54,7 @@ class Guide:
 
 def run_tour() -> int:
     """Opens the tour; returns the exit status. Leaves nothing behind."""
-    from tui.desk import Choices
+    from tui.front import Choices
     from tui.full import run_full
     from tui.wiring import make_kit
 

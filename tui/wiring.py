@@ -114,8 +114,8 @@ def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         print("ullage: the screen needs a terminal; `ullage exec PROMPT` works without one", file=sys.stderr)
         return 2
-    from tui.desk import Choices
-    from tui.full import first_wish, run_full
+    from tui.front import Choices, first_wish
+    from tui.full import run_full
 
     kit = make_kit(chosen, here, interactive=True, start=True)
     reading = Reading(kit, folder)

@@ -36,3 +36,12 @@ FAILURES: dict[Outcome, str] = {
     Outcome.STOPPED: "Compacting again and again frees nothing here; automatic compaction rests.",
     Outcome.LOG_FAILED: "The session log could not be written; the conversation is as it was.",
 }
+
+# What the worker calls its work, in words for people; the rest is over before it is read.
+DOING = {
+    "turn": "thinking",
+    "shell": "running your command",
+    "opening": "opening the session",
+    "compact": "compacting",
+    "prune": "pruning",
+}

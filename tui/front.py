@@ -1,0 +1,96 @@
+"""What both screens share and neither draws: the worker as they use it, what was typed before, and what lists hold.
+
+Not a screen: nothing here imports one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from agent.wire import Choice, Command, Submit
+from tui.actions import PickSession, Wish
+
+# Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
+REMEMBERED = 2_000
+
+# Ending the model's process and giving the lock back takes well under a second; seconds.
+LONGEST_END = 5.0
+
+# A key already on its way when a question appears must not answer it: people react to what they see in 200 ms at best.
+SETTLE = 0.3
+
+# Two presses count as one wish within this time: slower is two thoughts, faster than 0.2 s is a bouncing key; seconds.
+TWICE = 1.5
+
+# The answers to a tool that asks, by letter.
+KEYS: dict[str, Choice] = {"y": "once", "s": "session", "p": "project", "n": "refuse"}
+
+
+class Works(Protocol):
+    """What is used of `agent.worker.Worker`."""
+
+    def start(self) -> None: ...
+
+    def send(self, command: Command) -> None: ...
+
+    def join(self, timeout: float | None = None) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models by name."""
+
+    sessions: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    models: Callable[[], Sequence[str]] = tuple
+
+
+def first_wish(prompt: str, resume: str | None) -> Wish | None:
+    """What is done once the screen stands: the first message, or the list of sessions for an empty `--resume`."""
+    if prompt:
+        return Submit(prompt)
+    return PickSession() if resume == "" else None
+
+
+class History:
+    """Prompts typed in any session, newest last; written on a thread of their own so that no key waits for the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writing = ThreadPoolExecutor(1, thread_name_prefix="history")
+
+    def prompts(self) -> list[str]:
+        """What was typed before; a line that cannot be read is passed over."""
+        try:
+            lines = self._path.read_text("utf-8", "replace").split("\n")[-REMEMBERED:]
+        except OSError:
+            return []
+        found: list[str] = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                text = json.loads(line) if line.strip() else None
+                if isinstance(text, str):
+                    found.append(text)
+        return found
+
+    def remember(self, prompt: str) -> None:
+        """Adds one; losing it is no fault worth a word."""
+        self._writing.submit(self._write, prompt)
+
+    def _write(self, prompt: str) -> None:
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with open(
+                os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8"
+            ) as file:
+                file.write(json.dumps(prompt) + "\n")
+
+    def close(self) -> None:
+        """Waits for what is being written."""
+        self._writing.shutdown()

@@ -1,0 +1,37 @@
+"""What a plan frees, costs and pays back, and what the budget is: sentences from finished figures.
+
+Not the figures (the worker made those) and not a screen.
+"""
+
+from __future__ import annotations
+
+from agent.wire import Meter, Plan
+from tui.plain import dollars, plural, safe, tokens
+
+
+def totals(plan: Plan) -> str:
+    """What the plan frees, costs and pays back, in one or two sentences."""
+    if plan.why_nothing:
+        return safe(plan.why_nothing)
+    said = [f"frees {tokens(plan.freed)} ({tokens(plan.before)} → {tokens(plan.after)})"]
+    if plan.breaks_at is not None:
+        said.append(f"the cache breaks at #{plan.breaks_at}")
+    if plan.reread:
+        said.append(f"{tokens(plan.reread)} to be read again")
+    if plan.price.keep is not None and plan.price.rewrite is not None:
+        said.append(f"next turn {dollars(plan.price.rewrite)} instead of {dollars(plan.price.keep)}")
+    else:
+        said.append("no price known for this model")
+    if plan.price.breakeven_turns is not None:
+        said.append(f"pays for itself after {plural(plan.price.breakeven_turns, 'turn')}")
+    return " · ".join(said)
+
+
+def budget_of(meter: Meter) -> str:
+    """The working budget, where it comes from, and the model's window."""
+    rule = f" by the rule {meter.budget_rule}" if meter.budget_rule else ""
+    window = "unknown" if meter.window is None else f"{tokens(meter.window)} ({meter.window_source})"
+    return (
+        f"The working budget is {tokens(meter.budget)}{rule}; a rewrite starts at {tokens(meter.trigger)} and ends "
+        f"at {tokens(meter.landing)}. The model's window is {window}."
+    )
