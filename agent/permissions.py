@@ -143,9 +143,11 @@ def _temporary(path: Path) -> bool:
     return any(root in path.parents for root in roots)
 
 
-def _keys(path: Path) -> bool:
+def _keys(path: Path, below: bool = False) -> bool:
+    """Whether keys are kept in `path`, or (`below`) somewhere under it."""
     home = Path(os.path.realpath(os.path.expanduser("~")))
-    return any(place == path or place in path.parents for place in (home / k for k in KEYS))
+    places = [home / k for k in KEYS]
+    return any(place == path or place in path.parents or (below and path in place.parents) for place in places)
 
 
 def _obeyed(path: Path, ws: Place) -> bool:
@@ -171,7 +173,8 @@ def _path(kind: str, tool: str, path: Path, mode: Mode, rules: Rules, ws: Place)
         return Ask(f"the rule ask {rule}", "")
     if any(r.covers(kind, tool, path, ws.folder) for r in rules.allow):
         return Allow()
-    if _keys(path):
+    # A search goes through everything below; in the session's own folder that was agreed to by opening it.
+    if _keys(path, below=tool == "grep" and not _inside(path, ws)):
         return Ask(f"keys are kept in {one_line(shown)}", "")
     if kind == "write" and _obeyed(path, ws):
         return Ask(f"other programs obey what is in {one_line(shown)}", "")

@@ -153,6 +153,7 @@ def test_keys_are_asked_about_in_every_mode(bench: Bench) -> None:
     key = Path(os.path.expanduser("~/.ssh/id_ed25519"))
     for mode in MODES:
         assert isinstance(bench.path("read", str(key), mode), Ask)
+        assert isinstance(judge(Need("read", (key.parents[1],)), "grep", mode, Rules(), bench.ws), Ask)
 
 
 def test_auto_asks_before_a_plain_write_outside(bench: Bench) -> None:
