@@ -170,10 +170,15 @@ async def _compact(session: Session, command: Compact) -> Finished:
         session.tell_gate(Gate.ASKED, Outcome.NOTHING_TO_DO, name, size, size, text)
         return Finished("compact", False, 4, name, text, size, size)
     decision = gates.Compact(Gate.ASKED, cut, size)
+    since = session.log.next_id
     try:
         review = _review(session) if command.review else None
         record = await compactor.compact(session, decision, command.focus, review)
     except asyncio.CancelledError:
+        # Stopped while its record was written: what is on disk is in force.
+        done = next((r for r in session.view.records if r.id >= since and isinstance(r.body, Compacted)), None)
+        if done is not None:
+            return _finished(session, done)
         return Finished("compact", False, 130, _last_tag(session), "stopped; nothing was changed", size, size)
     return _finished(session, record)
 
