@@ -122,32 +122,35 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     started = log.view.started
     home = Path(started.folder) if started and Path(started.folder).is_dir() else folder
     budget = started.budget if started else 0
+    rules, unread = _rules(kit, home)
+    found = _sandbox(kit)
     workspace = Workspace(
         home,
         page_characters=min(PAGE_BYTES, budget // PAGE_SHARE * PAGE_CHARACTERS) if budget else PAGE_BYTES,
         environment=Environment(kit.settings.shell_keep, kit.settings.shell_drop),
         environ=kit.environ,
-        sandbox=_sandbox(kit),
+        sandbox=found if isinstance(found, sandbox.Sandbox) else None,
+        hidden=rules.hides(home.resolve()),
     )
-    rules, unread = _rules(kit, home)
     session = Session(kit, log, workspace, Ruler(kit.count), kit.settings.mode, rules)
     session.notices.extend(unread)
+    if isinstance(found, str) and kit.interactive:
+        session.notices.append(found)
     workspace.recaller = LogRecaller(
-        lambda: log.records, lambda path: spill.load(log.folder, path), workspace.page_characters
+        lambda: log.records, lambda path: spill.load(log.folder, path), workspace.page_characters // 2
     )
     workspace.on_output = session.tool_output
     return session
 
 
-def _sandbox(kit: Kit) -> sandbox.Sandbox | None:
-    """The sandbox commands run in: as the settings say, where there is a working one."""
+def _sandbox(kit: Kit) -> sandbox.Sandbox | str | None:
+    """The sandbox commands run in, as the settings say, or why there is none; None when it is switched off."""
     if kit.settings.sandbox_use == "off":
         return None
     policy = sandbox.Policy(
         kit.settings.sandbox_network, tuple(Path(p).expanduser() for p in kit.settings.sandbox_writable)
     )
-    found = sandbox.probe(policy)
-    return found if isinstance(found, sandbox.Sandbox) else None
+    return sandbox.probe(policy)
 
 
 def _rules(kit: Kit, folder: Path) -> tuple[Rules, tuple[str, ...]]:

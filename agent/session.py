@@ -357,5 +357,6 @@ class Session:
         self.tell(text, "warning")
 
     async def aclose(self) -> None:
-        """Gives the log back; what runs has ended before."""
+        """Ends what commands left running and gives the log back; what runs has ended before."""
+        await self.workspace.close()
         await self.log.aclose()
