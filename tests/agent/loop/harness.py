@@ -156,7 +156,18 @@ class Story:
         """The same user in a new process, who goes on with the last session unless `first` says otherwise."""
         kept = {
             name: getattr(self, name)
-            for name in ("window", "max_output", "budget", "context", "more", "mode", "max_steps", "interactive", "clock", "count")
+            for name in (
+                "window",
+                "max_output",
+                "budget",
+                "context",
+                "more",
+                "mode",
+                "max_steps",
+                "interactive",
+                "clock",
+                "count",
+            )
         }
         first = str(self.session.log.path)
         return Story(self.root, self.model if replies is None else replies, **{**kept, "first": first, **more})
@@ -343,7 +354,9 @@ def scripted(
 
     def answer(request: Request) -> Say | str:
         script = scripts[bool(request.tools)]
-        said = after[bool(request.tools)] if not script else script[0] if forever and len(script) == 1 else script.pop(0)
+        said = (
+            after[bool(request.tools)] if not script else script[0] if forever and len(script) == 1 else script.pop(0)
+        )
         if isinstance(said, ModelError):
             return Say(error=said)
         return said if isinstance(said, (Say, str)) else said(request)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.model import ContextOverflow, EmptyReply, ModelError, Overloaded, RequestTooLarge
-from agent.models.scripted import Say, ScriptedModel
-from agent.wire import Appended, Compact, Gated, Metered, Reviewed, Reviewing
-from compaction.records import AssistantSaid, Compacted, CompactionFailed, Record, UserSaid
+from agent.model import ContextOverflow, EmptyReply, Overloaded, RequestTooLarge
+from agent.models.scripted import Say
+from agent.wire import Appended, Compact, Gated, Reviewed, Reviewing
+from compaction.records import Compacted, CompactionFailed, Record
 from compaction.records import Usage as Counted
 from compaction.view import View
 from tests.agent.loop.harness import (
@@ -20,7 +20,6 @@ from tests.agent.loop.harness import (
     last_text,
     output,
     pairs_are_valid,
-    reads,
     scripted,
     spoken,
     summary,
@@ -337,6 +336,3 @@ async def test_a_transient_error_after_partial_text_of_a_summary_is_tried_again_
         await story.wish(Compact())
         assert [r.restartable for r in story.turns] == [False] * 4
         assert [r.restartable for r in story.summaries] == [True]
-
-
-_ = (Metered, AssistantSaid, UserSaid, ModelError, ScriptedModel, reads)

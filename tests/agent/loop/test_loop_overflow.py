@@ -8,7 +8,7 @@ from agent.model import ContextOverflow, RequestTooLarge
 from agent.models.scripted import Say, ScriptedModel
 from agent.reading import Reading
 from agent.wire import Idle
-from compaction.records import AssistantSaid, Noted, UserSaid, Usage, WindowLearned
+from compaction.records import AssistantSaid, Noted, Usage, UserSaid, WindowLearned
 from tests.agent.loop.harness import NAME, Story, pairs_are_valid, reads, scripted
 
 
