@@ -60,7 +60,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = _command_parser()
     options, left = parser.parse_known_args(arguments)
     # Words after an option: the parser has closed its list of words by then, and people write them in any order.
-    words = next((name for name in ("prompt", "records", "focus", "query") if hasattr(options, name)), None)
+    lists = ("prompt", "records", "focus", "query")
+    words = next((name for name in lists if isinstance(getattr(options, name, None), list)), None)
     if left and (words is None or any(word.startswith("-") for word in left)):
         parser.error(f"unrecognized arguments: {' '.join(left)}")
     if words is not None:
