@@ -206,8 +206,8 @@ class _Partial:
                 session.emit(Streaming(text))
             case Thinking(text):
                 session.emit(Streaming(text, "thinking"))
-            case CallGrowing(_, name, characters):
-                session.emit(Streaming(f"{name} {characters}", "call"))
+            case CallGrowing(_, name, _):
+                session.emit(Streaming(name, "call"))
             case Retrying():
                 session.tell(retrying(part), "warning")
             case Restarted():
