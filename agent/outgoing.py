@@ -13,6 +13,7 @@ from agent.request import messages_of, tools_of
 from agent.session import Session
 from compaction import cache
 from compaction.budget import answer_room
+from compaction.records import AssistantSaid
 from compaction.view import View
 
 
@@ -22,7 +23,7 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
     size = session.size()
     if max_tokens is None:
         max_tokens = answer_room(session.target.window, size.total, size.estimated)
-    marks = cache.marks(view)
+    marks = cache.marks(view, _kept(session, view))
     settings = session.kit.settings
     return Request(
         messages_of(view, marks=marks),
@@ -31,6 +32,16 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
         effort=settings.effort_for(view.model),
         deadline=settings.deadline,
     )
+
+
+def _kept(session: Session, view: View) -> int:
+    """Leading items that a rewrite since the last request left of it; 0 when none did."""
+    last = next((r for r in reversed(view.records) if isinstance(r.body, AssistantSaid)), None)
+    if last is None:
+        return 0
+    before = session.ladders.sent(view, last)
+    same = cache.equal_items(before, session.ladders.now(view))
+    return same if same < len(before.segments) - cache.FIXED_SEGMENTS else 0
 
 
 def body_of(session: Session, request: Request) -> dict[str, Any]:

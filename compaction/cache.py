@@ -199,18 +199,22 @@ def _why(old: Segment, new: Segment, since: Sequence[Record]) -> str:
     return UNNAMED
 
 
-def marks(view: View) -> tuple[int, ...]:
+def marks(view: View, kept: int = 0) -> tuple[int, ...]:
     """Where cache marks go, ascending: at most four positions in `view.items`, `SYSTEM` and `TOOLS` included.
 
-    In order of worth: the last item; the end of the request before, where the step since then is longer than the
-    provider looks back; the summary; system; tools (whose mark the system's covers, unless only tools are shared).
+    `kept` is how many leading items a rewrite left of the request before; 0 when nothing was rewritten since.
+    In order of worth: the last item; the last one that a rewrite kept, from where the provider looks back for what it
+    has; the end of the request before, where the step since then is longer than it looks back; the summary; system;
+    tools (whose mark the system's covers, unless only tools are shared).
     """
     items = view.items
     wanted: list[int] = []
     if items:
         wanted.append(len(items) - 1)
+        if 0 < kept < len(items):
+            wanted.append(kept - 1)
         replied = next((n for n in range(len(items) - 1, -1, -1) if items[n].role == "assistant"), 0)
-        if replied > 0 and sum(map(_blocks, items[replied:])) >= LOOK_BACK:
+        if not kept and replied > 0 and sum(map(_blocks, items[replied:])) >= LOOK_BACK:
             wanted.append(replied - 1)
         wanted.extend(n for n, item in enumerate(items) if item.kind is Kind.SUMMARY)
     if view.system or view.instructions:

@@ -162,6 +162,16 @@ def test_there_are_never_more_than_four_marks_and_the_tools_go_first() -> None:
     assert found == (SYSTEM, 1, 3, 3 + 13)
 
 
+def test_after_a_rewrite_a_mark_stands_where_it_left_off() -> None:
+    view = fold(log(*TALK, start=started(tools=("{}",))))
+    assert marks(view, 3) == (TOOLS, SYSTEM, 2, len(view.items) - 1)
+    assert marks(view, len(view.items)) == marks(view)
+    ids = [f"c{n}" for n in range(12)]
+    batch = calls(*ids), tuple(returned(i) for i in ids)
+    view = fold(log(*TALK, *batch, start=started(tools=("{}",))))
+    assert marks(view, 3) == (TOOLS, SYSTEM, 2, len(view.items) - 1)
+
+
 PRICES = Prices(input=3.0, output=15.0, cached=0.3, cache_write=3.75)
 
 
