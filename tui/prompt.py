@@ -169,6 +169,7 @@ class Prompt(LineEditor):
             self.popup.move(-1 if key == "up" else 1)
 
     def _enter(self) -> None:
+        self._catch_up()
         candidate, token = self.popup.current(), self.popup.token
         if candidate is not None and token is not None and candidate.insert.strip() != self._typed(token):
             self._accept()
@@ -181,6 +182,17 @@ class Prompt(LineEditor):
             self._newline()
             return
         self._send(steer=False)
+
+    def _catch_up(self) -> None:
+        """What is offered for an earlier text is no answer: keys can come faster than the offers follow."""
+        token = self.popup.token
+        if token is None or token.kind == "history":
+            return
+        now = completion.token_at(self.text, self._cursor())
+        if now is not None and now.kind == "slash":
+            self._complete()
+        elif now != token:
+            self.popup.close()
 
     def _newline(self) -> None:
         self._replace_via_keyboard("\n", *self.selection)

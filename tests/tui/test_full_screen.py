@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from textual import events
 from textual.pilot import Pilot
 
 from agent.wire import (
@@ -32,6 +33,7 @@ from agent.wire import (
     Submit,
     Told,
     ToolRunning,
+    Undo,
     Unqueue,
 )
 from compaction.records import AssistantSaid, ToolReturned, UserSaid
@@ -226,6 +228,15 @@ async def test_enter_on_a_marked_command_runs_it() -> None:
     async with screen() as s:
         await s.pilot.press(*"/contex", "enter")
         assert s.worker.sent == [Inspect()]
+
+
+async def test_keys_faster_than_the_offers_send_what_was_typed() -> None:
+    async with screen() as s:
+        for name in ("slash", *"undo", "enter"):
+            character = "/" if name == "slash" else name if len(name) == 1 else "\r"
+            s.prompt.post_message(events.Key(name, character))
+        await s.settle(lambda: bool(s.worker.sent))
+        assert s.worker.sent == [Undo()]
 
 
 async def test_paths_complete_after_an_at_sign(tmp_path: Path) -> None:
