@@ -1,7 +1,8 @@
 # make run     the program, in an environment of its own (ARGS="…" are handed to it)
 # make test    everything CI runs: environment, then `make check`
 # make check   lint, format, types, import contracts, tests
-# make bench   the figures README quotes       make screenshots   the pictures README shows
+# make bench   figures, as ratios within one run (BENCH="latency startup" chooses)
+# make screenshots   the pictures README shows
 # make lock    compiles requirements/*.txt     make clean         removes the environment and every cache
 #
 # Needs Python 3.11 or newer and nothing else; PYTHON=… names one.
@@ -9,6 +10,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+BENCH ?=
 export VENV PYTHON
 
 .PHONY: run test check env env-dev bench screenshots lock clean
