@@ -32,8 +32,9 @@ from agent.streaming import retrying, streaming
 from agent.wire import Progress
 from compaction.budget import least_output
 from compaction.cut import Cut
+from compaction.emergency import previous_summary as previous_summary
 from compaction.facts import fact_sheet
-from compaction.gates import Compact, Emergency, Prune, Spill, primer_cap
+from compaction.gates import Compact, Emergency, Prune, Spill
 from compaction.judge import Accepted, judge
 from compaction.records import (
     Compacted,
@@ -45,6 +46,7 @@ from compaction.records import (
     Usage,
     WindowLearned,
 )
+from compaction.room import primer_shown
 from compaction.summary import SummaryRequest, TooLarge, build_request, halved
 from compaction.tokens import calibrated
 from compaction.view import View, step
@@ -142,31 +144,13 @@ async def _failed(session: Session, gate: Gate, failure: Rejected, size: int, pr
 
 
 async def emergency(session: Session, decision: Emergency) -> Record:
-    """The rung without a model: previous summary, fact sheet, a line saying what was dropped, the tail floor."""
-    view = session.view
-    dropped = f"[dropped without a summary: {len(decision.cut.prefix)} messages; recall finds them]"
-    summary = previous_summary(view)
-    cap = session.budget.fact_cap
-    facts = fact_sheet(view, decision.cut, summary, session.ruler, cap)
-    body = _compacted(session, view, decision.cut, Gate.EMERGENCY, summary, f"{dropped}\n\n{facts}")
-    before, after = sizes(session, view, body)
-    (record,) = await session.append(replace(body, before=before, after=after))
+    """The rung without a model: writes what the gates made of previous summary, fact sheet and tail."""
+    (record,) = await session.append(decision.body)
     return record
 
 
-def previous_summary(view: View) -> str:
-    """The summary in force; empty when there is none."""
-    body = view.compaction.body if view.compaction else None
-    return body.summary if isinstance(body, Compacted) else ""
-
-
 def _compacted(session: Session, view: View, cut: Cut, gate: Gate, summary: str, facts: str) -> Compacted:
-    primer = view.primer
-    cap = primer_cap(view, session.budget)
-    shown: int | None = None
-    if primer is not None and session.ruler.item(primer) > cap:
-        # Characters, so that views need no counting; in proportion, for this text's own characters per token.
-        shown = len(primer.text) * cap // session.ruler.item(primer)
+    shown = primer_shown(view, session.ruler, session.budget)
     previous = view.compaction.id if view.compaction else None
     return Compacted(
         summary, facts, cut.first_kept, cut.prefix_from, previous, "", gate, 0, 0, "", primer=shown

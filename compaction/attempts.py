@@ -36,6 +36,12 @@ THRASH_STEPS = 3
 # How many such in a row are thrash. Under 32k tokens of window one step can be worth a whole band, so five there.
 THRASH_COUNT, THRASH_COUNT_SMALL, SMALL_WINDOW = 3, 5, 32_000
 
+# Tools whose call again says that the summary did not hold what was in view before.
+READING = ("read", "recall", "grep")
+# Two compactions further apart than a tail's most steps did their work in between: a plan read again after each is a
+# habit, not a sign. What it misses, the row above and the limit catch.
+REREAD_STEPS = 20
+
 # One reactive retry per run: a second refusal says that the next would be refused too.
 REACTIVE_RETRIES = 1
 
@@ -87,19 +93,22 @@ def regrown(size: int, budget: Budget) -> int:
 def backoff(view: View, budget: Budget) -> Backoff:
     """The back-off in force."""
     failures = until = 0
-    undone = False
+    # An emergency makes room without a summary: the sizes of failures before it say nothing of growth any more.
+    grown = False
     for record in reversed(view.records):
         body = record.body
-        if isinstance(body, Reverted) and not until:
+        if isinstance(body, Reverted) and not until and not grown:
             return Backoff(failures, regrown(body.after, budget), True)
         if is_reset(record):
             break
-        if isinstance(body, Compacted) and body.gate is not Gate.EMERGENCY:
-            break
+        if isinstance(body, Compacted):
+            if body.gate is not Gate.EMERGENCY:
+                break
+            grown = True
         if isinstance(body, CompactionFailed) and body.gate is not Gate.ASKED:
-            until = until or regrown(body.size, budget)
+            until = until or (0 if grown else regrown(body.size, budget))
             failures += body.outcome not in _UNCOUNTED
-    return Backoff(failures, until, undone)
+    return Backoff(failures, until)
 
 
 def run_start(view: View) -> int:
@@ -119,9 +128,10 @@ def retry_spent(view: View) -> bool:
     return len(refusals(view)) > REACTIVE_RETRIES
 
 
-def attempts_since(view: View, after: int) -> tuple[Record, ...]:
-    """Rewrites and failures written after record `after`."""
-    return tuple(r for r in view.records if r.id > after and isinstance(r.body, (Pruned, Compacted, CompactionFailed)))
+def automatic_since(view: View, after: int) -> tuple[Record, ...]:
+    """The gates' own rewrites and failures written after record `after`; what the user asked for is none of them."""
+    found = (r for r in view.records if r.id > after and isinstance(r.body, (Pruned, Compacted, CompactionFailed)))
+    return tuple(r for r in found if getattr(r.body, "gate", None) is not Gate.ASKED)
 
 
 def last_conversation(view: View) -> int:
@@ -129,35 +139,60 @@ def last_conversation(view: View) -> int:
     return next((r.id for r in reversed(view.records) if is_conversation(r)), 0)
 
 
+def _since_reset(view: View) -> tuple[Record, ...]:
+    """What was written since the user last cleared the counts."""
+    last = next((i for i in range(len(view.records) - 1, -1, -1) if is_reset(view.records[i])), -1)
+    return view.records[last + 1 :]
+
+
+def said_stopped(view: View) -> bool:
+    """Whether the log says already that automatic compaction stopped; it holds until the user's own action."""
+    return _stopped(_since_reset(view)) is not None
+
+
+def _stopped(records: tuple[Record, ...]) -> str | None:
+    found = (r.body for r in records if isinstance(r.body, CompactionFailed) and r.body.outcome is Outcome.STOPPED)
+    return next((body.detail for body in found), None)
+
+
+@dataclass
+class _Row:
+    """One automatic compaction: steps since the one before (None for the first), and what was read right after it."""
+
+    gap: int | None
+    reads: set[str]
+
+
 def thrash(view: View, window: int | None) -> str | None:
     """Why automatic compaction should stop: it frees nothing that lasts. None when it does its work."""
+    records = _since_reset(view)
+    said = _stopped(records)
+    if said is not None:
+        return said
     needed = THRASH_COUNT_SMALL if window is not None and window < SMALL_WINDOW else THRASH_COUNT
-    last = next((i for i in range(len(view.records) - 1, -1, -1) if is_reset(view.records[i])), -1)
-    gaps: list[int] = []
-    reads: list[frozenset[str]] = []
+    rows: list[_Row] = []
     steps = 0
-    for record in view.records[last + 1 :]:
+    for record in records:
         match record.body:
             case AssistantSaid(calls=calls):
                 steps += 1
-                if reads and steps <= THRASH_STEPS:
-                    reads[-1] |= {f"{c.name} {c.arguments}" for c in calls if c.name in ("read", "recall", "grep")}
+                if rows and steps <= THRASH_STEPS:
+                    rows[-1].reads |= {f"{c.name} {c.arguments}" for c in calls if c.name in READING}
             case Compacted(gate=gate) if gate is not Gate.ASKED:
-                if reads or gaps:
-                    gaps.append(steps)
-                else:
-                    gaps.append(THRASH_STEPS + 1)
-                reads.append(frozenset())
+                rows.append(_Row(steps if rows else None, set()))
                 steps = 0
             case _:
                 pass
     close = 0
-    for gap in gaps:
-        close = close + 1 if gap <= THRASH_STEPS else 0
+    for row in reversed(rows):
+        if row.gap is None or row.gap > THRASH_STEPS:
+            break
+        close += 1
     # The first of a row has no gap of its own: n compactions in a row show n - 1 gaps.
-    if close >= needed - 1 and len(gaps) >= needed:
+    if close >= needed - 1:
         return f"{needed} compactions in a row, each within {THRASH_STEPS} steps of the one before"
-    if len(reads) >= 2 and reads[-1] & reads[-2]:
-        again = sorted(reads[-1] & reads[-2])[0]
-        return f"the same read after each of two compactions ({again[:80]})"
+    if len(rows) >= 2 and rows[-1].reads and (rows[-1].gap or 0) <= REREAD_STEPS:
+        again = rows[-1].reads & rows[-2].reads
+        if again == rows[-1].reads:
+            return f"the same read after each of two compactions ({sorted(again)[0][:80]})"
     return None

@@ -95,7 +95,7 @@ class Cut:
     """A proposal: `prefix` is summarised, `tail` stays word for word. `first_kept` is a record id.
 
     `position` is the index of the tail's first item in `view.conversation`. `lowered`: fewer steps stay than the
-    floor asks for, because they do not fit; spilling their largest results would keep them.
+    floor asks for, because they do not fit; spilling results worth `excess` tokens would keep them.
     """
 
     first_kept: int
@@ -105,6 +105,7 @@ class Cut:
     tail_tokens: int
     steps: int
     lowered: bool = False
+    excess: int = 0
 
     @property
     def prefix_from(self) -> int:
@@ -175,8 +176,21 @@ def choose_cut(
     if asked:
         at = _forward(legal, at, tokens, half)
     at = max((p for p in legal if p <= at and steps[p] >= floor), default=legal[0])
-    fitting = _forward(legal, at, tokens, room)
-    return _cut(view, fitting, tokens, steps, lowered=steps[fitting] < min(floor, steps[legal[0]]))
+    whole = _with_newest(view, ruler, tokens)
+    fitting = _forward(legal, at, whole, room)
+    least = max((p for p in legal if steps[p] >= min(floor, steps[legal[0]])), default=fitting)
+    lowered = fitting > least
+    return _cut(view, fitting, tokens, steps, lowered=lowered, excess=max(0, whole[least] - room) if lowered else 0)
+
+
+def _with_newest(view: View, ruler: Ruler, tokens: list[int]) -> list[int]:
+    """What the view holds of the tail for each cut: the user's newest message stays, wherever the cut is."""
+    newest = view.newest_user
+    if newest is None or newest is view.primer or newest.record in view.pins:
+        return tokens
+    at = next((n for n, item in enumerate(view.conversation) if item.record == newest.record), 0)
+    own = ruler.item(newest)
+    return [size + own if position > at else size for position, size in enumerate(tokens)]
 
 
 def _forward(legal: list[int], at: int, tokens: list[int], most: int) -> int:
@@ -195,9 +209,10 @@ def _gives_from(view: View) -> int:
     return next((at + 1 for at in range(prefix_start(view), len(items)) if items[at].record not in shown), len(items))
 
 
-def _cut(view: View, at: int, tokens: list[int], steps: list[int], lowered: bool = False) -> Cut:
+def _cut(view: View, at: int, tokens: list[int], steps: list[int], *, lowered: bool = False, excess: int = 0) -> Cut:
     items = view.conversation
-    return Cut(items[at].record, at, items[prefix_start(view) : at], items[at:], tokens[at], steps[at], lowered)
+    prefix = items[prefix_start(view) : at]
+    return Cut(items[at].record, at, prefix, items[at:], tokens[at], steps[at], lowered, excess)
 
 
 @dataclass(frozen=True, slots=True)

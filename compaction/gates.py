@@ -14,29 +14,45 @@ Invariants
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor
 from typing import TypeAlias
 
 from compaction.attempts import (
     REACTIVE_RETRIES,
-    attempts_since,
+    automatic_since,
     backoff,
     last_conversation,
     refusals,
     retry_spent,
+    said_stopped,
     thrash,
 )
-from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, Budget
-from compaction.cut import Cut, choose_cut, spill_candidates
+from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, LIMIT_MARGIN, Budget
+from compaction.cut import FLOOR_STEPS, Cut, choose_cut, spill_candidates
+from compaction.emergency import emergency, previous_summary
 from compaction.prune import PrunePlan, plan_prune
 from compaction.records import Compacted, CompactionFailed, Gate, Outcome, Pruned, Record, WindowLearned
-from compaction.tokens import Ruler, calibrated, calibration, fixed, fixed_parts, measure
+from compaction.room import (
+    k,
+    largest_fixed,
+    last_step,
+    over_budget,
+    primer_cap,
+    refuse_fixed,
+    unshrinkable,
+    window_full,
+)
+from compaction.tokens import MESSAGE, Ruler, calibration, measure
 from compaction.view import View
 
 # A conversation shorter than this is all "recent": a summary of it would be no shorter than a sentence each.
 LEAST_STEPS = 4
 
-# The floor of a tail, in steps: what the model just did must stay word for word or it does it again.
-FLOOR_STEPS = 3
+# A result above this part (1/8) of the budget is one that arrival would not let pass today.
+OVERSIZED_SHARE = 8
+
+# What the layout adds around a summary, tokens: the line above it, the frame of the pins' notice, messages' own cost.
+FRAME = 16 * MESSAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +89,11 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class Emergency:
-    """Compact without a model, because `gate` could not with one."""
+    """Compact without a model, because `gate` could not with one: `body` is the record to write."""
 
     gate: Gate
     cut: Cut
+    body: Compacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,74 +128,20 @@ class Place:
     last: bool = False
 
 
-def k(tokens: int) -> str:
-    """Tokens for people: 160k, 61.4k, 900."""
-    if tokens < 1_000:
-        return str(tokens)
-    text = f"{tokens / 1_000:.1f}"
-    return text.removesuffix(".0") + "k"
-
-
-def over_budget(budget: Budget) -> str:
-    """The sentence for a size over the chosen budget."""
-    window = "an unknown window" if budget.window.tokens is None else f"a {k(budget.window.tokens)} window"
-    return f"working budget reached ({k(budget.budget)} of {window})"
-
-
-def window_full(size: int, budget: Budget) -> str:
-    """The sentence for a size over what the model accepts."""
-    if budget.limit is None:
-        return f"the model's window is full ({size:,} tokens were refused; its size is unknown)"
-    return f"the model's window is full ({size:,} tokens, at most {budget.limit:,} can be sent)"
-
-
-def largest_fixed(view: View, ruler: Ruler) -> tuple[tuple[str, int], ...]:
-    """The three largest parts no rewrite can shrink, by name, calibrated tokens: fixed part, primer, pins."""
-    factor = calibration(view)
-    named = list(fixed_parts(view, ruler))
-    if view.primer is not None:
-        named.append(("first user message", ruler.item(view.primer)))
-    named += [(f"pin #{i.record}", ruler.item(i)) for i in view.conversation if i.record in view.pins]
-    return tuple((name, round(tokens * factor)) for name, tokens in sorted(named, key=lambda n: -n[1])[:3])
-
-
-def unshrinkable(view: View, ruler: Ruler, budget: Budget) -> int:
-    """Fixed part, primer (as a compaction would show it) and pins, calibrated tokens."""
-    primer = view.primer
-    own = 0 if primer is None else min(ruler.item(primer), primer_cap(view, budget))
-    pins = sum(ruler.item(i) for i in view.conversation if i.record in view.pins and i is not primer)
-    return round((fixed(view, ruler) + own + pins) * calibration(view))
-
-
-def primer_cap(view: View, budget: Budget) -> int:
-    """The most tokens of a first message a compaction keeps: a quarter of the landing the session started with."""
-    return (view.started.landing if view.started else budget.landing) // 4
-
-
-def refuse_fixed(view: View, ruler: Ruler, budget: Budget) -> str:
-    """The sentence for a fixed part that leaves no room: names the three largest with their sizes."""
-    names = ", ".join(f"{name} {tokens:,}" for name, tokens in largest_fixed(view, ruler))
-    need = unshrinkable(view, ruler, budget)
-    return (
-        f"what no compaction can shrink takes {need:,} tokens, more than the {budget.landing:,} a rewrite may end at; "
-        f"the largest: {names}"
-    )
-
-
 def check_prompt(view: View, ruler: Ruler, budget: Budget, tokens: int) -> Refuse | None:
     """Whether a message of `tokens` (uncalibrated) fits at all, even after a rewrite; asked before it is logged."""
     if budget.limit is None:
         return None
-    need = unshrinkable(view, ruler, budget) + round(tokens * calibration(view))
+    fixed_part = unshrinkable(view, ruler, budget)
+    need = fixed_part + last_step(view, ruler) + round(tokens * calibration(view))
     if need < budget.limit:
         return None
-    base = unshrinkable(view, ruler, budget)
     text = f"this message would need {need:,} tokens with the fixed part, but at most {budget.limit:,} can be sent"
     if budget.window.effective is not None:
         text += f" to a window of {budget.window.effective:,}"
-    outcome = Outcome.REFUSED_WINDOW
-    if base >= budget.landing:
+    if fixed_part >= budget.landing:
         text = f"{text}; {refuse_fixed(view, ruler, budget)}"
+    outcome = Outcome.REFUSED_FIXED if fixed_part >= budget.limit else Outcome.REFUSED_WINDOW
     return Refuse(Gate.PRE_FLIGHT, outcome, text, need, budget.limit)
 
 
@@ -187,9 +150,9 @@ def decide(view: View, ruler: Ruler, budget: Budget, place: Place) -> Decision:
     refused = refusals(view)
     if refused and refused[-1].id > last_conversation(view):
         return _after_refusal(view, ruler, budget, refused[-1], place)
-    size = measure(view, ruler).total
     if not budget.automatic:
         return Proceed()
+    size = measure(view, ruler).total
     if budget.limit is not None and size >= budget.limit:
         gate = Gate.FORCE_STOP if place.last else Gate.PRE_FLIGHT
         return _must(view, ruler, budget, gate, place, size, last_conversation(view), budget.limit)
@@ -203,21 +166,17 @@ def _may(view: View, ruler: Ruler, budget: Budget, place: Place, size: int) -> D
     wait = backoff(view, budget)
     if wait.undone and size < wait.until:
         return Proceed()
-    since = attempts_since(view, last_conversation(view))
-    spilled = _spill(view, ruler, budget, size, budget.landing)
-    if spilled and not _did(since, "spilled"):
-        return Spill(Gate.PROACTIVE, spilled)
-    if not _did(since, "pruned"):
-        plan = plan_prune(view, ruler, budget, inside_turn=place.inside_turn)
-        if plan.records:
-            return Prune(Gate.PROACTIVE, plan)
+    since = automatic_since(view, last_conversation(view))
+    small = _spill_or_prune(view, ruler, budget, Gate.PROACTIVE, place, size, since, budget.landing)
+    if small is not None:
+        return small
     if wait.stopped or size < wait.until or any(isinstance(r.body, (CompactionFailed, Compacted)) for r in since):
+        return Proceed()
+    if _steps(view) < LEAST_STEPS:
         return Proceed()
     why = thrash(view, budget.window.effective)
     if why is not None:
-        return Proceed() if _said_stopped(view) else Fail(Gate.PROACTIVE, Outcome.STOPPED, why, size)
-    if _steps(view) < LEAST_STEPS:
-        return Proceed()
+        return Proceed() if said_stopped(view) else Fail(Gate.PROACTIVE, Outcome.STOPPED, why, size)
     if unshrinkable(view, ruler, budget) > budget.landing:
         return Fail(Gate.PROACTIVE, Outcome.REFUSED_FIXED, refuse_fixed(view, ruler, budget), size)
     cut = choose_cut(view, ruler, budget, Gate.PROACTIVE, room=_room(view, ruler, budget, budget.landing))
@@ -230,35 +189,58 @@ def _must(
     view: View, ruler: Ruler, budget: Budget, gate: Gate, place: Place, size: int, after: int, under: int
 ) -> Decision:
     """The gates the turn depends on: rung after rung until the size is below `under`, then an honest refusal."""
-    since = attempts_since(view, after)
-    spilled = _spill(view, ruler, budget, size, min(under, budget.landing))
-    if spilled and not _did(since, "spilled"):
-        return Spill(gate, spilled)
-    if not _did(since, "pruned"):
-        plan = plan_prune(view, ruler, budget, inside_turn=place.inside_turn)
-        if plan.records:
-            return Prune(gate, plan)
     if unshrinkable(view, ruler, budget) >= under:
-        return Refuse(gate, Outcome.REFUSED_WINDOW, refuse_fixed(view, ruler, budget), size, budget.limit)
-    tried = [r for r in since if isinstance(r.body, (CompactionFailed, Compacted))]
-    wait = backoff(view, budget)
-    if not tried and not wait.stopped and _steps(view) >= LEAST_STEPS:
-        if thrash(view, budget.window.effective) is None:
-            cut = choose_cut(view, ruler, budget, gate, room=_room(view, ruler, budget, under))
-            left = spill_candidates(view, ruler, newest_steps=FLOOR_STEPS) if cut is not None and cut.lowered else ()
-            if left:
-                return Spill(gate, (left[0].record,))
-            if cut is not None:
-                return Compact(gate, cut, under)
-        elif not _said_stopped(view):
-            return Fail(gate, Outcome.STOPPED, thrash(view, budget.window.effective) or "", size)
-    if not any(isinstance(r.body, Compacted) and r.body.gate is Gate.EMERGENCY for r in since):
-        cut = choose_cut(view, ruler, budget, Gate.EMERGENCY, room=_room(view, ruler, budget, under))
-        if cut is not None:
-            return Emergency(gate, cut)
-    left = spill_candidates(view, ruler)
-    if left:
-        return Spill(gate, (left[0].record,))
+        text = refuse_fixed(view, ruler, budget, under)
+        return Refuse(gate, Outcome.REFUSED_FIXED, text, size, budget.limit)
+    since = automatic_since(view, after)
+    small = _spill_or_prune(view, ruler, budget, gate, place, size, since, under)
+    if small is not None:
+        return small
+    long = _steps(view) >= LEAST_STEPS
+    tried = any(isinstance(r.body, (CompactionFailed, Compacted)) for r in since)
+    if long and not tried and not backoff(view, budget).stopped:
+        why = thrash(view, budget.window.effective)
+        if why is None:
+            asked = _model_rung(view, ruler, budget, gate, under)
+            if asked is not None:
+                return asked
+        elif not said_stopped(view):
+            return Fail(gate, Outcome.STOPPED, why, size)
+    return _last_rungs(view, ruler, budget, gate, size, under, long=long)
+
+
+def _model_rung(view: View, ruler: Ruler, budget: Budget, gate: Gate, under: int) -> Decision | None:
+    """A summary whose tail is its floor at the least; results of the floor are spilled where it does not fit."""
+    target = min(under, budget.landing)
+    cut = choose_cut(view, ruler, budget, gate, room=_room(view, ruler, budget, target))
+    if cut is not None and cut.lowered:
+        cut = choose_cut(view, ruler, budget, gate, room=_room(view, ruler, budget, under))
+    if cut is None:
+        return None
+    spilled = _largest(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
+    return Spill(gate, spilled) if spilled else Compact(gate, cut, under)
+
+
+def _last_rungs(view: View, ruler: Ruler, budget: Budget, gate: Gate, size: int, under: int, *, long: bool) -> Decision:
+    """No model: what can be spilled without dropping a step, then the emergency, then what is left, then refusal."""
+    excess = round((size - under) / calibration(view)) + 1
+    if not long:
+        # So short a conversation is all recent: its results go to files before any of its messages go.
+        spilled = _largest(view, ruler, excess)
+        if spilled:
+            return Spill(gate, spilled)
+    room = _room(view, ruler, budget, under, ruler.text(previous_summary(view)))
+    cut = choose_cut(view, ruler, budget, Gate.EMERGENCY, room=room)
+    if cut is not None:
+        spilled = _largest(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
+        if spilled:
+            return Spill(gate, spilled)
+        body = emergency(view, ruler, budget, cut, under)
+        if body is not None:
+            return Emergency(gate, cut, body)
+    spilled = _largest(view, ruler, excess)
+    if spilled:
+        return Spill(gate, spilled)
     return Refuse(gate, Outcome.REFUSED_WINDOW, window_full(size, budget), size, budget.limit)
 
 
@@ -270,23 +252,23 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
     if retry_spent(view):
         text = f"the provider refused the request for its length {REACTIVE_RETRIES + 1} times in this turn"
         return Refuse(Gate.REACTIVE, Outcome.REFUSED_WINDOW, f"{text}; nothing was lost", size, budget.limit)
-    since = attempts_since(view, refused.id)
-    if (
-        not since
-        and body.asked is not None
-        and budget.limit is not None
-        and body.asked < budget.limit
-        and not body.bytes
-    ):
+    since = automatic_since(view, refused.id)
+    if not since and body.asked is not None and not body.bytes and _fits(body.asked, budget):
         window = budget.window.effective or 0
-        return Proceed(max_tokens=max(1, window - body.asked - window // 20))
+        return Proceed(max_tokens=max(1, window - body.asked - window // LIMIT_MARGIN))
     if not budget.automatic:
         text = f"{window_full(body.asked or body.refused, budget)} and automatic rewrites are off: /compact or /prune"
         return Refuse(Gate.REACTIVE, Outcome.REFUSED_WINDOW, text, size, budget.limit)
     under = _reactive_target(body, budget)
-    if since and size < under:
+    # A failure changed nothing: the same request would be refused again.
+    if size < under and any(isinstance(r.body, (Pruned, Compacted)) for r in since):
         return Proceed()
     return _must(view, ruler, budget, Gate.REACTIVE, place, size, refused.id, under)
+
+
+def _fits(asked: int, budget: Budget) -> bool:
+    """Whether an input the provider counted fits the limit: then only the answer asked for was too large."""
+    return budget.limit is not None and asked < budget.limit
 
 
 def _reactive_target(body: WindowLearned, budget: Budget) -> int:
@@ -297,13 +279,28 @@ def _reactive_target(body: WindowLearned, budget: Budget) -> int:
     return below if budget.limit is None else min(below, budget.limit)
 
 
-def _spill(view: View, ruler: Ruler, budget: Budget, size: int, under: int) -> tuple[int, ...]:
+def _spill_or_prune(
+    view: View, ruler: Ruler, budget: Budget, gate: Gate, place: Place, size: int, since: tuple[Record, ...], under: int
+) -> Spill | Prune | None:
+    """The rungs before a compaction; each is taken once at one place."""
+    if not _did(since, "spilled"):
+        spilled = _oversized(view, ruler, budget, size, min(under, budget.landing))
+        if spilled:
+            return Spill(gate, spilled)
+    if not _did(since, "pruned"):
+        plan = plan_prune(view, ruler, budget, inside_turn=place.inside_turn)
+        if plan.records:
+            return Prune(gate, plan)
+    return None
+
+
+def _oversized(view: View, ruler: Ruler, budget: Budget, size: int, under: int) -> tuple[int, ...]:
     """The fewest oversized live results whose spilling brings the size under `under`; none when all do not suffice."""
     factor = calibration(view)
     chosen: list[int] = []
     for saving in spill_candidates(view, ruler):
         # What arrival let pass is at most B/8 of the budget in force then; larger ones came under another budget.
-        if saving.tokens <= budget.budget // 8:
+        if saving.tokens <= budget.budget // OVERSIZED_SHARE:
             break
         chosen.append(saving.record)
         size -= round(saving.freed * factor)
@@ -312,10 +309,21 @@ def _spill(view: View, ruler: Ruler, budget: Budget, size: int, under: int) -> t
     return ()
 
 
-def _room(view: View, ruler: Ruler, budget: Budget, under: int) -> int:
-    """What a tail may hold so that the view ends under `under`, uncalibrated tokens."""
-    rest = unshrinkable(view, ruler, budget) + budget.summary_cap + budget.fact_cap
-    return max(0, round((under - rest) / calibration(view)))
+def _largest(view: View, ruler: Ruler, excess: int, *, newest_steps: int | None = None) -> tuple[int, ...]:
+    """The fewest live results whose spilling frees `excess` tokens (uncalibrated); all when that is not enough."""
+    chosen: list[int] = []
+    for saving in spill_candidates(view, ruler, newest_steps=newest_steps):
+        chosen.append(saving.record)
+        excess -= saving.freed
+        if excess <= 0:
+            break
+    return tuple(sorted(chosen))
+
+
+def _room(view: View, ruler: Ruler, budget: Budget, under: int, summary: int | None = None) -> int:
+    """What a tail may hold so that the view ends under `under`, uncalibrated tokens. `summary` None is the longest."""
+    rest = (budget.summary_cap if summary is None else summary) + budget.fact_cap + FRAME
+    return max(0, floor((under - unshrinkable(view, ruler, budget)) / calibration(view)) - rest)
 
 
 def _did(since: tuple[Record, ...], how: str) -> bool:
@@ -327,16 +335,7 @@ def _steps(view: View) -> int:
     return sum(1 for item in view.items if item.role == "assistant")
 
 
-def _said_stopped(view: View) -> bool:
-    for record in reversed(view.records):
-        body = record.body
-        if isinstance(body, CompactionFailed) and body.outcome is Outcome.STOPPED:
-            return True
-        if isinstance(body, Compacted):
-            return False
-    return False
-
-
-def landed(view: View, ruler: Ruler) -> int:
-    """The size a rewrite is judged by, calibrated tokens."""
-    return calibrated(view, ruler)
+__all__ = [
+    "Compact", "Decision", "Emergency", "Fail", "Place", "Proceed", "Prune", "Refuse", "Spill", "check_prompt",
+    "decide", "k", "largest_fixed", "over_budget", "primer_cap", "refuse_fixed", "unshrinkable", "window_full",
+]  # fmt: skip

@@ -7,7 +7,7 @@ from itertools import pairwise
 from compaction.attempts import thrash
 from compaction.budget import Policy, Window, answer_room, budget_for
 from compaction.cut import Cut
-from compaction.gates import Compact, Emergency, Place, Prune, Spill, largest_fixed
+from compaction.gates import Compact, Emergency, Place, Prune, Spill
 from compaction.records import (
     AssistantSaid,
     Compacted,
@@ -20,6 +20,7 @@ from compaction.records import (
     UserSaid,
     WindowSource,
 )
+from compaction.room import largest_fixed
 from compaction.tokens import measure
 from compaction.view import View
 from tests.compaction.simulation import Simulation, drops_everything, fails, short_summary
@@ -137,9 +138,9 @@ def test_case_17_over_the_limit_with_a_useless_summary_takes_the_emergency_rung_
 
 def test_case_19_an_overflow_that_states_its_window_is_learned_with_one_rewrite_and_one_retry() -> None:
     s = Simulation(claimed=1_000_000, real=258_000, rule="100%")
-    while s.learned is None:
+    while not s.learned:
         assert s.turn("go " * 2_000, [["r" * 48_000]] * 12) == "done"
-    assert s.learned == 258_000
+    assert s.learned == {"scripted": 258_000}
     assert s.window.source is WindowSource.LEARNED
 
 
@@ -158,7 +159,7 @@ def test_a_real_window_of_14000_behind_a_claim_of_200000_costs_one_rewrite_and_t
     s = Simulation(claimed=200_000, real=14_000)
     assert s.turn("start", [["r" * 3_000]] * 25) == "done"
     reactive = [r for r in s.log if isinstance(r.body, (Pruned, Compacted)) and r.body.gate is Gate.REACTIVE]
-    assert s.learned == 14_000 and len(reactive) == 1
+    assert s.learned == {"scripted": 14_000} and len(reactive) == 1
 
 
 def test_case_20_to_23_a_budget_above_the_model_is_cut_to_the_limit_and_says_who_said_so() -> None:
@@ -251,9 +252,9 @@ def test_steered_and_typed_messages_of_a_running_turn_do_not_reset_the_reactive_
     s = Simulation(claimed=200_000, real=10, states_window=False)
     s.append(UserSaid("first"))
     s.pass_gates(Place())
-    s.refuse(100, 100)
+    s.learn(None, 100, 100, None)
     s.append(UserSaid("and this", "steered"))
-    s.refuse(100, 100)
+    s.learn(None, 100, 100, None)
     assert s.pass_gates(Place()) is None
 
 
