@@ -60,7 +60,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a prune or a compaction would do. `rows` are (record, title, tokens) that go; `breaks_at` is a position."""
+    """What a prune or a compaction would do. `rows` are (record, title, tokens) that go.
+
+    `breaks_at` is a position in the view, `breaks_record` the record that stands there. `refused` are (record, why) of
+    those asked for that cannot go. `focus` and `up_to` are what was asked of a compaction, to be asked again.
+    """
 
     what: Literal["prune", "compact"]
     records: tuple[int, ...]
@@ -74,6 +78,10 @@ class Plan:
     first_kept: int | None = None
     kept_rows: tuple[tuple[int, str, int], ...] = ()
     why_nothing: str = ""
+    breaks_record: int | None = None
+    refused: tuple[tuple[int, str], ...] = ()
+    focus: str = ""
+    up_to: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,6 @@ def _plan(
             output=NEXT_OUTPUT, once=once,
         )  # fmt: skip
         price = Price(round(back.keep, 6), round(back.rewrite, 6), back.turns)
-    return Plan(
-        what, ids, rows, freed, before, before - freed, None if broken is None else broken.position,
-        max(0, left - common), price,
-    )  # fmt: skip
+    at = None if broken is None else broken.position
+    record = view.items[at].record if at is not None and 0 <= at < len(view.items) else None
+    return Plan(what, ids, rows, freed, before, before - freed, at, max(0, left - common), price, breaks_record=record)

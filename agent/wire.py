@@ -4,9 +4,9 @@ Not the log's records (those ride inside `Appended`) and no behaviour.
 
 Contracts
  1. Commands may be put from any thread and never block; the worker takes them in order, one turn at a time.
-    `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs. `Steer`, `Pin`, `SetBudget` and
-    `Inspect` act at the next step's end; `Submit`, `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`, `SetModel`, `Reload`
-    wait for the turn.
+    `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs; so do `Inspect` and a `Prune` that
+    only probes. `Steer`, `Pin` and `SetBudget` act at the next step's end; `Submit`, `Shell`, `Compact`, `Prune`,
+    `Undo`, `Rewind`, `SetModel`, `Reload` wait for the turn.
  2. Events are emitted on the worker's thread, in order. `emit` must hand them over and return; it may not raise.
  3. Only `Appended` is durable: it follows the fsync of its record. Opening a session emits one `Opened`, then
     `Appended` for each record already there (`replay` true), then `Metered`, then `Idle`.
@@ -91,12 +91,17 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """Prune `records`, or what the plan says. With `dry_run` only `Planned` follows."""
+    """Prune `records`, or what the plan says. With `dry_run` only `Planned` follows.
+
+    A `probe` asks what pruning `records` would come to, whatever runs: at once one `Planned` that is not offered, with
+    those that can go and why the others cannot; nothing else is said and nothing waits for it.
+    """
 
     records: tuple[int, ...] = ()
     every: bool = False
     force: bool = False
     dry_run: bool = False
+    probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,9 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """Ask for `Inspected`."""
+    """Ask for `Inspected`. `again`: only to bring up to date what is shown already."""
+
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +296,7 @@ class Inspected:
     meter: Meter
     rows: tuple[Row, ...]
     largest_fixed: tuple[tuple[str, int], ...]
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

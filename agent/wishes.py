@@ -26,6 +26,7 @@ from agent.wire import (
     Inspect,
     Opened,
     Pin,
+    Plan,
     Planned,
     Prune,
     Reload,
@@ -43,7 +44,7 @@ from compaction import gates
 from compaction.budget import check_rule
 from compaction.cut import choose_cut
 from compaction.errors import BadBudget, BadTarget
-from compaction.prune import plan_prune
+from compaction.prune import PrunePlan, plan_prune
 from compaction.records import (
     Compacted,
     CompactionFailed,
@@ -101,8 +102,10 @@ def at_once(session: Session, command: Command) -> None:
         case SetMode(mode):
             session.mode = mode
             session.tell(f"mode: {mode}")
-        case Inspect():
-            session.emit(metering.inspected(session))
+        case Inspect(again=again):
+            session.emit(replace(metering.inspected(session), again=again))
+        case Prune(probe=True, records=records):
+            session.emit(Planned(_probed(session, records), offered=False))
         case _:
             raise AssertionError(f"{type(command).__name__} does not act at once")
 
@@ -154,7 +157,8 @@ async def _wish(session: Session, command: Command) -> Finished:
 async def _compact(session: Session, command: Compact) -> Finished:
     view, budget = session.view, session.budget
     if command.preview:
-        session.emit(Planned(metering.compact_plan(session, command.up_to)))
+        plan = metering.compact_plan(session, command.up_to)
+        session.emit(Planned(replace(plan, focus=command.focus, up_to=command.up_to)))
         return Finished("compact", False, 0, None, "a preview: nothing was changed")
     size = session.size().total
     if gates.unshrinkable(view, session.ruler, budget) > budget.landing:
@@ -222,6 +226,24 @@ async def _prune(session: Session, command: Prune) -> Finished:
     before, after = getattr(body, "before", 0), getattr(body, "after", 0)
     text = f"pruned {len(plan.records)} results: {before:,} to {after:,} tokens"
     return Finished("prune", True, 0, tag(Gate.ASKED, Outcome.PRUNED), text, before, after)
+
+
+def _probed(session: Session, records: tuple[int, ...]) -> Plan:
+    """What pruning those of the records that can go would come to, however little; `refused` says why others cannot."""
+    wanted = list(dict.fromkeys(records))
+    refused: list[tuple[int, str]] = []
+    while True:
+        try:
+            plan = plan_prune(
+                session.view, session.ruler, session.budget, inside_turn=False, asked=True, records=wanted, force=True
+            )
+        except BadTarget as error:
+            wanted.remove(error.record)
+            refused.append((error.record, error.why))
+            if wanted:
+                continue
+            plan = PrunePlan((), (), 0, "none of these can go")
+        return replace(metering.prune_plan(session, plan), refused=tuple(refused))
 
 
 async def _undo(session: Session) -> Finished:

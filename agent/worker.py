@@ -167,7 +167,7 @@ class Worker:
                 self._unqueue()
             case Quit():
                 self._end()
-            case SetMode() | Inspect() if session is not None:
+            case SetMode() | Inspect() | Prune(probe=True) if session is not None:
                 wishes.at_once(session, command)
             case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
@@ -212,7 +212,7 @@ class Worker:
                 await self._guarded("shell", wishes.shell(session, command))
             case Compact() | Prune() | Undo() | Pin() | Rewind() | Reload() | SetBudget() | SetModel() | Rename():
                 await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
-            case SetMode() | Inspect():
+            case SetMode() | Inspect() | Prune(probe=True):
                 wishes.at_once(session, command)
             case _:
                 raise AssertionError(f"{type(command).__name__} is taken at once")

@@ -23,8 +23,9 @@ class BadBudget(EngineError):
 
 
 class BadTarget(EngineError):
-    """A record that the wish cannot apply to. `record` is its id."""
+    """A record that the wish cannot apply to. `record` is its id, `why` the rest of the sentence."""
 
     def __init__(self, record: int, why: str) -> None:
         super().__init__(f"record {record}: {why}")
         self.record = record
+        self.why = why

@@ -155,7 +155,7 @@ def plan(plan: Plan) -> Object:
         "freed": plan.freed,
         "before": plan.before,
         "after": plan.after,
-        "breaks_at": plan.breaks_at,
+        "breaks_at": plan.breaks_at if plan.breaks_record is None else plan.breaks_record,
         "reread": plan.reread,
         "price": price,
         "first_kept": plan.first_kept,

@@ -149,7 +149,8 @@ def plan(plan: Plan) -> str:
         lines.append(table(("#", "TITLE", "TOKENS"), kept, right=(0, 2)))
     lines.append(f"\nfrees {plan.freed:,} tokens: {plan.before:,} before, {plan.after:,} after")
     if plan.breaks_at is not None:
-        lines.append(f"the cache breaks at #{plan.breaks_at}; {plan.reread:,} tokens are read anew")
+        where = plan.breaks_at if plan.breaks_record is None else plan.breaks_record
+        lines.append(f"the cache breaks at #{where}; {plan.reread:,} tokens are read anew")
     price = plan.price
     if price.keep is None and price.rewrite is None:
         lines.append("no price is known for this model")

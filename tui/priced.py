@@ -15,7 +15,7 @@ def totals(plan: Plan) -> str:
         return safe(plan.why_nothing)
     said = [f"frees {tokens(plan.freed)} ({tokens(plan.before)} → {tokens(plan.after)})"]
     if plan.breaks_at is not None:
-        said.append(f"the cache breaks at #{plan.breaks_at}")
+        said.append(f"the cache breaks at {break_of(plan)}")
     if plan.reread:
         said.append(f"{tokens(plan.reread)} to be read again")
     if plan.price.keep is not None and plan.price.rewrite is not None:
@@ -25,6 +25,13 @@ def totals(plan: Plan) -> str:
     if plan.price.breakeven_turns is not None:
         said.append(f"pays for itself after {plural(plan.price.breakeven_turns, 'turn')}")
     return " · ".join(said)
+
+
+def break_of(plan: Plan) -> str:
+    """Where the cache breaks: the record people can name, and its place among all that is sent."""
+    if plan.breaks_record is None:
+        return f"item {(plan.breaks_at or 0) + 1}"
+    return f"#{plan.breaks_record} (item {(plan.breaks_at or 0) + 1})"
 
 
 def budget_of(meter: Meter) -> str:
