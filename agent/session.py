@@ -22,7 +22,8 @@ from agent.endpoints import Endpoints
 from agent.instructions import remember
 from agent.ladders import Ladders
 from agent.log_file import Disk
-from agent.model import Endpoint, Model
+from agent.model import Endpoint, Model, UnknownModel
+from agent.model_names import doubt
 from agent.models.catalogue import Catalogue
 from agent.models.probe import Probed
 from agent.models.weights import is_embedded, weights
@@ -30,7 +31,7 @@ from agent.permission_rules import Rules, granted
 from agent.permission_rules import remember as remember_rules
 from agent.places import Places, slug
 from agent.session_log import SessionLog
-from agent.settings import Settings, SettingsError
+from agent.settings import Settings, SettingsError, without_budget
 from agent.settings_file import save_budget
 from agent.tools import Workspace
 from agent.wire import Appended, Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
@@ -102,6 +103,9 @@ class Kit:
 
     async def target(self, model: str) -> Target:
         """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""
+        why = doubt(model, self.settings, self.catalogue.names())
+        if why is not None:
+            raise UnknownModel(why)
         if not is_embedded(model):
             await self.catalogue.probe(self.endpoints.resolve(model))
         return self.known(model)
@@ -346,8 +350,14 @@ class Session:
 
     def save_budget(self, rule: str) -> str | None:
         """Keeps a budget rule for this model in the settings; a sentence when that failed."""
+        model = self.view.model
+        if rule == "default":
+            # What the files said when this program started is void too.
+            self.kit = replace(self.kit, settings=without_budget(self.kit.settings, model))
+            self.refresh()
+            self.metered()
         try:
-            save_budget(self.kit.places, self.view.model, rule)
+            save_budget(self.kit.places, model, rule)
         except SettingsError as error:
             return str(error)
         return None

@@ -270,9 +270,15 @@ def with_model(settings: Settings, model: str) -> Settings:
     return replace(settings, model=model)
 
 
+def without_budget(settings: Settings, model: str) -> Settings:
+    """The same settings with nothing said about the budget of exactly this model."""
+    said = {name: value for name, value in settings.models.get(model, {}).items() if name != "budget"}
+    return replace(settings, models=MappingProxyType({**settings.models, model: MappingProxyType(said)}))
+
+
 assert {key.field for key in KEYS} <= {f.name for f in fields(Settings)}, "a key without its field"
 assert {name.split(".")[0] for name in MODEL_BY_NAME} == {f.name for f in fields(ModelEntry)}, (
     "an entry without its key"
 )
 
-__all__ = ["ModelEntry", "Settings", "SettingsError", "load", "with_model"]
+__all__ = ["ModelEntry", "Settings", "SettingsError", "load", "with_model", "without_budget"]

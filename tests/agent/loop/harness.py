@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -50,9 +49,17 @@ from compaction.records import AssistantSaid, Record
 from compaction.summary import Prompts
 
 # A story that stands still for so long has a fault (seconds); nothing in a story waits for a clock.
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 NAME = "openai/scripted"
+
+# What commands inherit.
+ENVIRON = {"PATH": "/usr/bin:/bin"}
+
+# What the next process of the same user is given as it was.
+KEPT = (
+    "window", "max_output", "budget", "context", "more", "mode", "max_steps", "interactive", "clock", "count",
+)  # fmt: skip
 
 # A summary that every judge accepts.
 SUMMARY = "## Goal\n- {what}\n## Constraints\n- none\n## Done\n- looked\n## Decisions\n- none\n## Next\n- go on"
@@ -122,7 +129,7 @@ class Story:
         prompts = Prompts(*(prompt(f"summary_{name}") for name in ("system", "first", "update", "in_context")))
         return Kit(
             chosen, self.places, self.model, Catalogue(Learned(self.places.state / "learned.json")),
-            Endpoints(chosen, {"OPENAI_API_KEY": "k"}), self.count, prompts, self.heard, self.clock, {"PATH": "/usr/bin:/bin"},
+            Endpoints(chosen, {"OPENAI_API_KEY": "k"}), self.count, prompts, self.heard, self.clock, ENVIRON,
             self.interactive, "test", self.summary_deadline, self.disk,
         )  # fmt: skip
 
@@ -144,8 +151,9 @@ class Story:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.worker.send(Quit())
-        with suppress(Exception) if error is not None or not self.raises else suppress():
-            await asyncio.wait_for(self.running, PATIENCE)
+        await asyncio.wait({self.running}, timeout=PATIENCE)
+        if error is None and self.raises:
+            await self.running
 
     def heard(self, event: Event) -> None:
         """Every event of the story, in order."""
@@ -154,21 +162,7 @@ class Story:
 
     def again(self, replies: ScriptedModel | Sequence[Scripted] | str | None = None, **more: Any) -> Story:
         """The same user in a new process, who goes on with the last session unless `first` says otherwise."""
-        kept = {
-            name: getattr(self, name)
-            for name in (
-                "window",
-                "max_output",
-                "budget",
-                "context",
-                "more",
-                "mode",
-                "max_steps",
-                "interactive",
-                "clock",
-                "count",
-            )
-        }
+        kept = {name: getattr(self, name) for name in KEPT}
         first = str(self.session.log.path)
         return Story(self.root, self.model if replies is None else replies, **{**kept, "first": first, **more})
 
@@ -364,9 +358,9 @@ def scripted(
     return ScriptedModel(default=answer, window=window)
 
 
-def output(characters: int, name: object = "") -> tuple[str, str]:
+def output(characters: int, name: object = "", letter: str = "x") -> tuple[str, str]:
     """A call whose result has so many characters."""
-    return call("bash", command=f"head -c {characters} /dev/zero | tr '\\0' 'x'; echo {name}")
+    return call("bash", command=f"head -c {characters} /dev/zero | tr '\\0' {letter}; echo {name}")
 
 
 def reads(count: int, characters: int = 6_000) -> list[Scripted]:

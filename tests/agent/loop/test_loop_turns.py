@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,7 @@ async def test_each_request_continues_the_one_before_whatever_happens_between(tm
         await later.say("fourth")
     requests = model.requests
     assert len(requests) == 6
-    for before, after in zip(requests, requests[1:], strict=False):
+    for before, after in pairwise(requests):
         assert is_prefix(before, after)
     assert "Be brief." in spoken(requests[-1])
 
@@ -183,7 +184,7 @@ async def test_a_huge_message_that_fits_is_shown_short_with_the_same_bytes_every
         (said, _) = story.bodies(UserSaid)
         assert said.text == text
         assert said.admitted is not None
-        first = [m["content"] for m in story.requests[0].messages if m["role"] == "user"][0]
+        first = next(m["content"] for m in story.requests[0].messages if m["role"] == "user")
         assert len(first) < len(text)
         assert 'recall {"record": 2}' in first
         assert is_prefix(story.requests[0], story.requests[1])
