@@ -110,12 +110,12 @@ def make_kit(
 
 
 def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places.Places, folder: Path) -> int:
-    """The full screen, or a sentence where there is no terminal for it."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    """The full screen or the inline one, or a sentence where there is no terminal for it."""
+    inline = chosen.inline or getattr(options, "inline", False)
+    if not (sys.stdin.isatty() and (sys.stdout if inline else sys.stderr).isatty()):
         print("ullage: the screen needs a terminal; `ullage exec PROMPT` works without one", file=sys.stderr)
         return 2
     from tui.front import Choices, first_wish
-    from tui.full import run_full
 
     kit = make_kit(chosen, here, interactive=True, start=True)
     reading = Reading(kit, folder)
@@ -125,7 +125,14 @@ def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places
     def make_worker(emit: Callable[[Event], None]) -> Worker:
         return Worker(Opening(kit, folder), emit, wanted)
 
-    return run_full(make_worker, Choices(reading.picks, reading.model_names), here.state, first=first)
+    choices = Choices(reading.picks, reading.model_names)
+    if inline:
+        from tui.inline import run_inline
+
+        return run_inline(make_worker, choices, here.state, first=first)
+    from tui.full import run_full
+
+    return run_full(make_worker, choices, here.state, first=first)
 
 
 def _wanted(options: argparse.Namespace) -> str | None:

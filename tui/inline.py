@@ -1,0 +1,153 @@
+"""Runs the inline front end over a worker: native scrollback, a prompt and the meter, or plain lines.
+
+Not what is said (`inline_talk`) and not how it is drawn (`inline_prompt`, `inline_plain`).
+
+Invariants
+ 1. The worker's thread hands events over and goes on; they are taken in order on this thread's loop.
+ 2. However it ends, the terminal is as it was and the worker has been told to quit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from agent.wire import Event, Quit
+from tui.actions import Wish
+from tui.front import LONGEST_END, Choices, History, Works
+from tui.inline_desk import InlineDesk
+from tui.inline_live import SPIN
+from tui.inline_plain import PlainLines
+from tui.inline_talk import Surface, Talk
+from tui.plain import only_ascii
+from tui.recall import Recall
+
+# What streams is printed this often: smooth to the eye, and a redraw of a few rows each time; seconds.
+BEAT = 0.04
+
+# The cache's countdown while nothing runs; seconds.
+TICK = 1.0
+
+# Events taken before keys get their turn: a batch of records presented in about 20 ms.
+BATCH = 200
+
+
+def run_inline(
+    make_worker: Callable[[Callable[[Event], None]], Works],
+    choices: Choices,
+    state: Path,
+    *,
+    first: Wish | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> int:
+    """Opens the inline front end until the user leaves; returns the exit status."""
+    return asyncio.run(_run(make_worker, choices, state, first, environ))
+
+
+def speaks_plainly(environ: Mapping[str, str]) -> bool:
+    """Whether nothing may ever be drawn twice: a dumb terminal, or somebody who reads with ears or fingers."""
+    wanted = environ.get("ULLAGE_PLAIN", "")
+    return wanted not in ("", "0") or environ.get("TERM", "") in ("", "dumb", "unknown")
+
+
+class Hop:
+    """Events from the worker's thread to a loop, in batches of a beat."""
+
+    def __init__(self, take: Callable[[list[Event]], None]) -> None:
+        self._take = take
+        self._loop = asyncio.get_running_loop()
+        self._inbox: deque[Event] = deque()
+        self._taken_at = float("-inf")
+
+    def __call__(self, event: Event) -> None:
+        """From any thread."""
+        self._inbox.append(event)
+        if len(self._inbox) == 1:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody looks any more
+                self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._loop.call_at(max(self._loop.time(), self._taken_at + BEAT), self._drain)
+
+    def _drain(self) -> None:
+        self._taken_at = self._loop.time()
+        batch = [self._inbox.popleft() for _ in range(min(BATCH, len(self._inbox)))]
+        if batch:
+            self._take(batch)
+        if self._inbox:
+            self._loop.call_soon(self._drain)
+
+
+async def _run(
+    make_worker: Callable[[Callable[[Event], None]], Works],
+    choices: Choices,
+    state: Path,
+    first: Wish | None,
+    environ: Mapping[str, str],
+) -> int:
+    history, workers, plain = History(state / "history.jsonl"), list[Works](), speaks_plainly(environ)
+    ascii = only_ascii(environ)
+    surface: Surface
+    if plain:
+        surface = lines = PlainLines(ascii=ascii)
+        run, interrupt = lines.run, lines.interrupt
+    else:
+        from tui.inline_prompt import terminal_screen
+
+        surface = screen = terminal_screen(lambda: talk, ascii=ascii, colours=not environ.get("NO_COLOR"))
+        run, interrupt = screen.run, None
+    talk = Talk(
+        surface,
+        lambda command: workers[0].send(command),
+        recall=Recall(history.prompts()),
+        remember=history.remember,
+        editor=plain or bool(environ.get("VISUAL") or environ.get("EDITOR")),
+    )
+    talk.perform = InlineDesk(talk, surface, choices).perform
+    workers.append(make_worker(Hop(talk.take_all)))
+    with leaving_on_signals(surface, interrupt):
+        workers[0].start()
+        ticking = None if plain else asyncio.ensure_future(_tick(talk))
+        if first is not None:
+            asyncio.get_running_loop().call_soon(talk.begin, first)
+        try:
+            status = await run(talk)
+        finally:
+            if ticking is not None:
+                ticking.cancel()
+            workers[0].send(Quit())
+            await asyncio.to_thread(workers[0].join, LONGEST_END)
+            history.close()
+    if talk.session:
+        print(f"go on with: ullage --resume {talk.session}", file=sys.stdout)
+    return status
+
+
+async def _tick(talk: Talk) -> None:
+    """Spinner and countdown."""
+    while True:
+        await asyncio.sleep(SPIN if talk.live.doing and talk.question is None else TICK)
+        warm = talk.meter.cache.warm_s is not None and talk.now() - talk.metered_at < talk.meter.cache.warm_s + TICK
+        if talk.live.doing or warm:
+            talk.surface.changed()
+
+
+@contextlib.contextmanager
+def leaving_on_signals(surface: Surface, interrupt: Callable[[], None] | None) -> Iterator[None]:
+    """SIGTERM and SIGHUP end it as a key would, so that the terminal is given back; SIGINT where it is no key."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, surface.leave, 128 + number)
+    if interrupt is not None:
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGHUP, *([signal.SIGINT] if interrupt is not None else [])):
+            loop.remove_signal_handler(number)

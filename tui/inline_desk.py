@@ -1,0 +1,130 @@
+"""Carries out what the inline screen itself was asked: one match over the actions.
+
+Not the worker's commands: those are sent as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never, get_args
+
+from agent.wire import Mode, Open, Rewind, SetMode, SetModel
+from compaction.records import UserSaid
+from tui.actions import (
+    Action,
+    CopyAnswer,
+    CopySelection,
+    CycleMode,
+    Leave,
+    PickModel,
+    PickRewind,
+    PickSession,
+    Say,
+    Scroll,
+    ShowSheet,
+    TellBudget,
+    ToggleFolds,
+)
+from tui.commands import help_text
+from tui.front import Choices
+from tui.inline_print import Row, prose, row, rows
+from tui.inline_questions import Pick, Picking
+from tui.inline_talk import Surface, Talk
+from tui.plain import one_line, plural
+from tui.priced import budget_of
+
+KEYS = """\
+enter                send; while the agent works, queue
+ctrl+j, alt+enter    newline (also \\ then enter)
+ctrl+s               steer: join the running turn
+esc                  stop what runs (closes a list first; keeps the draft); twice: rewind
+ctrl+c               clear the draft, else stop; twice: quit
+ctrl+d               quit, when nothing is written
+up, down             earlier messages, from the first and last line
+tab                  take the marked completion
+shift+tab            next mode: plan, ask, edits, auto
+ctrl+o               print the last folded output whole
+ctrl+r               search earlier messages
+ctrl+g               write in $EDITOR
+alt+up               take back the last queued message
+ctrl+z               to the shell; fg comes back
+ctrl+a e k u w f b   as in the shell
+?                    these keys"""
+
+
+@dataclass(slots=True)
+class InlineDesk:
+    """What actions need."""
+
+    talk: Talk
+    surface: Surface
+    choices: Choices
+
+    def perform(self, action: Action) -> None:
+        """Do it."""
+        talk = self.talk
+        match action:
+            case Say():
+                talk.say(action)
+            case ShowSheet(what=what):
+                text = {"help": help_text, "keys": lambda: KEYS, "cost": talk.costs.table}[what]()
+                talk.print([(), *self._sheet(text)])
+            case TellBudget():
+                talk.say(Say(budget_of(talk.meter)))
+            case PickModel():
+                self.surface.read(self.choices.models, self._models)
+            case PickSession():
+                self.surface.read(self.choices.sessions, self._sessions)
+            case PickRewind():
+                self._offer("Go on from before a message", self._messages(), "Nothing was said yet.")
+            case CopyAnswer():
+                talk.say(Say(self._copy()))
+            case CycleMode():
+                modes: tuple[Mode, ...] = get_args(Mode)
+                talk.mode = modes[(modes.index(talk.mode) + 1) % len(modes)]
+                talk.send(SetMode(talk.mode))
+            case ToggleFolds():
+                if talk.hidden is None:
+                    talk.say(Say("Nothing was folded."))
+                else:
+                    talk.print(rows(talk.hidden, self.surface.width(), open=True))
+            case Leave():
+                self.surface.leave(0)
+            case CopySelection() | Scroll():
+                pass  # the terminal's own
+            case _:
+                assert_never(action)
+        talk.flush()
+
+    def _sheet(self, text: str) -> list[Row]:
+        width = self.surface.width()
+        found: list[Row] = []
+        for line in text.split("\n"):
+            found += [row(line)] if len(line) <= width else prose(" ".join(line.split()), width, "", "", "    ")
+        return found
+
+    def _offer(self, title: str, picks: list[Pick], nothing: str) -> None:
+        if picks:
+            self.talk.offer(Picking(title, picks))
+        else:
+            self.talk.say(Say(nothing))
+            self.talk.flush()
+
+    def _models(self, names: object) -> None:
+        picks = [Pick(name, SetModel(name)) for name in names if isinstance(name, str)]  # type: ignore[attr-defined]
+        self._offer("Switch the model", picks, "No model is known by name: /model NAME.")
+
+    def _sessions(self, found: object) -> None:
+        picks = [Pick(name, Open(path), remark) for path, name, remark in found]  # type: ignore[attr-defined]
+        self._offer("Go on with a session", picks, "There is no earlier session here.")
+
+    def _messages(self) -> list[Pick]:
+        said = [(id, r.body) for id, r in self.talk.records.items() if isinstance(r.body, UserSaid)]
+        return [Pick(one_line(body.text, 100), Rewind(id), f"#{id}") for id, body in reversed(said)]
+
+    def _copy(self) -> str:
+        if not self.talk.answer:
+            return "There is no answer yet."
+        if not self.surface.copy(self.talk.answer):
+            return "This terminal has no way to a clipboard."
+        return f"Copied {plural(len(self.talk.answer), 'character')}."

@@ -1,0 +1,206 @@
+"""The inline prompt's keys, over those every shell has.
+
+Not what they do to the conversation (that is `inline_talk`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from agent.wire import Unqueue
+from tui.actions import CycleMode, Leave, Say, ShowSheet, ToggleFolds
+from tui.inline_menu import Menu
+from tui.inline_talk import Talk
+from tui.pastes import Pastes, cleaned
+
+
+class Keyed(Protocol):
+    """What the keys are pressed on."""
+
+    buffer: Buffer
+    menu: Menu
+    pastes: Pastes
+    app: Application[int]
+
+    @property
+    def talk(self) -> Talk: ...
+
+    @property
+    def keyed(self) -> bool: ...
+
+    def put(self, text: str) -> None: ...
+
+    def edit(self, text: str, then: Callable[[str], None]) -> None: ...
+
+    def interrupt(self) -> None: ...
+
+
+def bindings(screen: Keyed) -> KeyBindings:
+    """The keys of `screen`."""
+    keys = KeyBindings()
+    keyed = Condition(lambda: screen.keyed)
+    asking = Condition(lambda: screen.talk.question is not None)
+    listed = Condition(lambda: screen.menu.open)
+    empty = Condition(lambda: not screen.buffer.text)
+
+    _writing(keys, screen, keyed, listed)
+    _wishes(keys, screen, asking, listed, empty)
+
+    @keys.add(Keys.Any, filter=keyed, eager=True)
+    def _answer(event: KeyPressEvent) -> None:
+        screen.talk.key(event.data.lower())
+
+    @keys.add("enter", filter=keyed, eager=True)
+    def _answer_enter(event: KeyPressEvent) -> None:
+        screen.talk.key("enter")
+
+    @keys.add(Keys.BracketedPaste, filter=keyed, eager=True)
+    @keys.add("c-j", filter=keyed, eager=True)
+    @keys.add("tab", filter=keyed, eager=True)
+    def _ignored(event: KeyPressEvent) -> None:
+        """A paste answers nothing."""
+
+    return keys
+
+
+def _writing(keys: KeyBindings, screen: Keyed, keyed: Condition, listed: Condition) -> None:
+    buffer, menu = screen.buffer, screen.menu
+
+    @keys.add("c-j", filter=~keyed)
+    @keys.add("escape", "enter", filter=~keyed)
+    def _newline(event: KeyPressEvent) -> None:
+        buffer.insert_text("\n")
+
+    @keys.add("enter", filter=~keyed)
+    def _enter(event: KeyPressEvent) -> None:
+        _send(screen, steer=False)
+
+    @keys.add("c-s", filter=~keyed)
+    def _steer(event: KeyPressEvent) -> None:
+        _send(screen, steer=True)
+
+    @keys.add(Keys.BracketedPaste, filter=~keyed)
+    def _paste(event: KeyPressEvent) -> None:
+        buffer.insert_text(screen.pastes.fold(cleaned(event.data)))
+
+    @keys.add("backspace", filter=~keyed)
+    @keys.add("c-h", filter=~keyed)
+    def _back(event: KeyPressEvent) -> None:
+        chip = screen.pastes.chip_before(buffer.document.current_line_before_cursor)
+        buffer.delete_before_cursor(chip or 1)
+
+    @keys.add("tab", filter=~keyed)
+    def _tab(event: KeyPressEvent) -> None:
+        if menu.open:
+            menu.take()
+        else:
+            menu.typed(asked=True)
+
+    @keys.add("up", filter=listed)
+    @keys.add("c-p", filter=listed)
+    def _up(event: KeyPressEvent) -> None:
+        menu.move(-1)
+
+    @keys.add("down", filter=listed)
+    @keys.add("c-n", filter=listed)
+    def _down(event: KeyPressEvent) -> None:
+        menu.move(1)
+
+    @keys.add("up", filter=~listed)
+    @keys.add("c-p", filter=~listed)
+    def _older(event: KeyPressEvent) -> None:
+        if buffer.document.cursor_position_row > 0:
+            buffer.cursor_up()
+        elif screen.talk.question is None and (text := screen.talk.recall.older(buffer.text)) is not None:
+            screen.put(text)
+
+    @keys.add("down", filter=~listed)
+    @keys.add("c-n", filter=~listed)
+    def _newer(event: KeyPressEvent) -> None:
+        if buffer.document.cursor_position_row < buffer.document.line_count - 1:
+            buffer.cursor_down()
+        elif screen.talk.question is None and (text := screen.talk.recall.newer()) is not None:
+            screen.put(text)
+
+
+def _wishes(keys: KeyBindings, screen: Keyed, asking: Condition, listed: Condition, empty: Condition) -> None:
+    @keys.add("escape")
+    def _stop(event: KeyPressEvent) -> None:
+        if screen.menu.open:
+            screen.menu.close()
+            return
+        if screen.talk.question is not None:
+            screen.put("")
+        screen.talk.stop()
+
+    @keys.add("c-c", eager=True)
+    @keys.add("<sigint>", eager=True)
+    def _break(event: KeyPressEvent) -> None:
+        screen.interrupt()
+
+    @keys.add("c-d", eager=True)
+    def _end(event: KeyPressEvent) -> None:
+        if screen.buffer.text:
+            screen.buffer.delete(1)
+        else:
+            screen.talk.perform(Leave())
+
+    @keys.add("?", filter=empty & ~asking)
+    def _keys(event: KeyPressEvent) -> None:
+        screen.talk.perform(ShowSheet("keys"))
+
+    @keys.add("s-tab")
+    def _cycle(event: KeyPressEvent) -> None:
+        screen.talk.perform(CycleMode())
+
+    @keys.add("c-o")
+    def _unfold(event: KeyPressEvent) -> None:
+        screen.talk.perform(ToggleFolds())
+
+    @keys.add("c-r", filter=~asking)
+    def _search(event: KeyPressEvent) -> None:
+        if not screen.menu.search():
+            screen.talk.perform(Say("No earlier message holds that."))
+
+    @keys.add("c-g", filter=~asking)
+    def _editor(event: KeyPressEvent) -> None:
+        def back(text: str) -> None:
+            screen.put(screen.pastes.fold(cleaned(text)))
+
+        screen.edit(screen.pastes.unfold(screen.buffer.text), back)
+
+    @keys.add("escape", "up", filter=~asking)
+    def _unqueue(event: KeyPressEvent) -> None:
+        screen.talk.wish(Unqueue())
+
+    @keys.add("c-z", eager=True)
+    def _background(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+
+def _send(screen: Keyed, *, steer: bool) -> None:
+    buffer, menu = screen.buffer, screen.menu
+    if screen.talk.question is None and menu.would_change():
+        token = menu.token
+        candidate = menu.take()
+        if not (token is not None and token.kind == "slash" and candidate is not None and candidate.run):
+            return
+    if buffer.document.char_before_cursor == "\\":
+        # Some terminals send Shift+Enter as a backslash and Enter; shells taught people to type it.
+        buffer.delete_before_cursor(1)
+        buffer.insert_text("\n")
+        return
+    text = screen.pastes.unfold(buffer.text)
+    if screen.talk.question is None and not text.strip():
+        return
+    buffer.set_document(Document(), bypass_readonly=True)
+    menu.close()
+    screen.talk.enter(text, steer=steer)

@@ -1,0 +1,115 @@
+"""What stands between the printed conversation and the prompt, and still changes: what runs, what arrives, what waits.
+
+Not printed for good and not a terminal: rows, drawn anew whenever they change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.wire import Meter, Progress, Streaming, ToolRunning
+from tui.flow import wrap
+from tui.inline_print import MOST_PROSE, Row, cut, prose, row
+from tui.meter import meter_lines
+from tui.plain import one_line, safe, seconds, tokens
+from tui.wording import DOING
+
+# Eight turns a second: seen as moving, felt by no key.
+SPIN = 0.125
+SPINNER = ("⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏")
+PLAIN_SPINNER = ("|", "/", "-", "\\")
+
+# More waiting messages than this are counted, not listed; and of what a tool prints or a model thinks, the last lines.
+LISTED = 3
+GLIMPSE = 2
+
+# Kept of what streams by unprinted: two lines of a wide terminal and to spare, characters.
+KEPT = 600
+
+
+class Asked(Protocol):
+    """What is shown of a question."""
+
+    @property
+    def hint(self) -> str: ...
+
+
+@dataclass(slots=True)
+class Live:
+    """What the worker does."""
+
+    now: Callable[[], float]
+    doing: str = ""
+    queue: tuple[str, ...] = ()
+    tail: str = ""
+    since: float = 0.0
+    streamed: int = 0
+    passing: str = ""
+
+    def begin(self, what: str) -> None:
+        """Work began."""
+        self.doing, self.since, self.streamed, self.passing = DOING.get(what, "working"), self.now(), 0, ""
+
+    def end(self) -> None:
+        """Work ended."""
+        self.doing = self.passing = self.tail = ""
+
+    def elapsed(self) -> float:
+        """Seconds since the work began."""
+        return self.now() - self.since
+
+    def note(self, event: Progress | ToolRunning | Streaming) -> None:
+        """What the work is at."""
+        match event:
+            case Progress(what=what, tokens=streamed, elapsed=elapsed):
+                self.doing, self.streamed, self.since = safe(what), streamed, self.now() - elapsed
+            case ToolRunning(title=title, name=name, output=output):
+                if title or name:
+                    self.doing, self.passing = f"running {one_line(title, 60) or safe(name)}", ""
+                self.passing = (self.passing + safe(output))[-KEPT:]
+            case Streaming(kind="thinking", text=text):
+                self.doing, self.passing = "thinking", (self.passing + safe(text))[-KEPT:]
+            case Streaming(kind="call", text=text):
+                self.doing, self.passing = (
+                    (f"writing a call of {one_line(text, 40)}", "") if text.strip() else (self.doing, "")
+                )
+            case Streaming():
+                self.doing, self.passing = "answering", ""
+
+    def rows(self, width: int, question: Asked | None, *, short: bool, ascii: bool) -> list[Row]:
+        """Top to bottom; `short`: the terminal has few rows."""
+        out: list[Row] = []
+        if self.tail:
+            out += [row(line) for line in wrap(self.tail, min(width, MOST_PROSE))[-(1 if short else 3) :]]
+        if self.passing.strip() and question is None:
+            lines = [line for line in self.passing.split("\n") if line.strip()]
+            shown = [cut(f"  {line}", width) for line in lines[-(1 if short else GLIMPSE) :]]
+            out += [row(line, "class:quiet") for line in shown]
+        if question is not None:
+            return out + prose(question.hint, width, "class:hint", "? ")[: 3 if short else 6]
+        if self.doing:
+            spinner = PLAIN_SPINNER if ascii else SPINNER
+            facts = [seconds(self.elapsed())] + ([f"{tokens(self.streamed)} tokens"] if self.streamed else [])
+            spin = spinner[int(self.now() / SPIN) % len(spinner)]
+            tail = "  " + " · ".join([*facts, "esc stops"])
+            doing = cut(self.doing, max(8, width - len(tail) - 3))
+            out.append((("class:user", f"{spin} "), ("", doing), ("class:quiet", cut(tail, max(1, width - 10)))))
+        return out + self._queue(width, short)
+
+    def _queue(self, width: int, short: bool) -> list[Row]:
+        listed = 1 if short else LISTED
+        more = len(self.queue) - listed
+        out = [row(f"  {more} more waiting", "class:quiet")] if more > 0 else []
+        for text in self.queue[-listed:]:
+            out.append(row(cut(f"  waiting  {one_line(text)}", width), "class:quiet"))
+        if self.queue and width >= 60 and not short:
+            out.append(row("           alt+up takes it back", "class:quiet"))
+        return out
+
+
+def meter_rows(meter: Meter, width: int, age: float, *, ascii: bool) -> list[Row]:
+    """The meter's lines, each role a style of its own."""
+    lines = meter_lines(meter, width, ascii=ascii, age=age)
+    return [tuple((f"class:meter-{span.role}", span.text) for span in line) for line in lines]

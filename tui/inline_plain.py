@@ -1,0 +1,185 @@
+"""The inline screen as plain lines: for screen readers, dumb terminals, and whoever wants nothing ever drawn twice.
+
+Not a prompt with keys: the terminal itself edits the line, Enter hands it over. Nothing is written but text and
+newlines; the meter is a sentence after each turn, a question is answered by a word.
+
+Invariants
+ 1. No control character is ever written, but for the newline.
+ 2. What was typed before a question was printed does not answer it: the terminal's own queue is emptied first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import select
+import shutil
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from agent.wire import Meter
+from tui.alphabet import ascii_text
+from tui.inline_editor import edited
+from tui.inline_print import Row, prose, row, text_of
+from tui.inline_questions import Question
+from tui.inline_talk import Talk
+from tui.meter import state
+from tui.pastes import cleaned
+from tui.plain import percent, safe, tokens
+
+T = TypeVar("T")
+
+WORDS = {
+    "calm": "",
+    "warning": " · over the trigger",
+    "alarm": " · working budget reached",
+    "full": " · the model's window is full",
+}
+
+
+def spoken(meter: Meter) -> str:
+    """The meter as a sentence: `ctx 61.4k of 160k budget (38%) · window 200k`."""
+    about = "" if meter.exact else "~"
+    window = "?" if meter.window is None else tokens(meter.window)
+    share = percent(meter.used, meter.budget)
+    size = f"ctx {about}{tokens(meter.used)} of {tokens(meter.budget)} budget ({share})"
+    broken = f" · cache broken: {safe(meter.cache.broken)}" if meter.cache.broken else ""
+    return f"{size}{WORDS[state(meter)]} · window {window}{broken}"
+
+
+class PlainLines:
+    """The terminal as a typewriter."""
+
+    def __init__(self, *, ascii: bool) -> None:
+        self.talk: Talk | None = None
+        self._ascii = ascii
+        self._left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+        self._signed = False
+
+    async def run(self, talk: Talk) -> int:
+        """Until the user leaves; the exit status."""
+        self.talk = talk
+        loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
+        loop.add_reader(fd, self._readable)
+        try:
+            return await self._left
+        finally:
+            loop.remove_reader(fd)
+            if self._signed:
+                self._write("\n")
+
+    def _readable(self) -> None:
+        """All lines that wait at once are one paste."""
+        fd, data = sys.stdin.fileno(), b""
+        while select.select([fd], [], [], 0)[0]:
+            try:
+                more = os.read(fd, 65_536)
+            except OSError:
+                more = b""
+            if not more:
+                self.leave(0)
+                break
+            data += more
+        text = cleaned(self._decoder.decode(data))
+        if not text.endswith("\n"):
+            self._held += text
+            return
+        text, self._held, self._signed = self._held + text.removesuffix("\n"), "", False
+        if text.endswith("\\"):
+            self._held = text.removesuffix("\\") + "\n"
+        elif self.talk is not None:
+            self.talk.enter(text)
+            self._sign()
+
+    def interrupt(self) -> None:
+        """Ctrl+C; the terminal has dropped the line itself."""
+        self._write("\n")
+        self._held, self._signed = "", False
+        if self.talk is not None:
+            self.talk.break_off(draft=False)
+            self._sign()
+
+    def _sign(self) -> None:
+        talk = self.talk
+        if talk is not None and not self._signed and not self._left.done() and (talk.question or not talk.busy):
+            self._write("? " if talk.question else f"{talk.mode}> ")
+            self._signed = True
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            encoding = sys.stdout.encoding or "utf-8"
+            os.write(sys.stdout.fileno(), (ascii_text(text) if self._ascii else text).encode(encoding, "replace"))
+
+    # ── what a surface does ──
+
+    def width(self) -> int:
+        """Cells of a row."""
+        return shutil.get_terminal_size().columns
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Line by line; a sign that waits for input is left behind on a line of its own."""
+        start = "\n" if self._signed else ""
+        self._signed = False
+        self._write(start + "".join(f"{safe(text_of(one)).rstrip()}\n" for one in rows))
+
+    def changed(self) -> None:
+        """Nothing is ever drawn anew; but it may be time to ask for a line."""
+        self._sign()
+        if self.talk is not None:
+            self.talk.seen()
+
+    def ask(self, question: Question | None) -> None:
+        """The choices are printed once."""
+        if self.talk is None or question is None:
+            return
+        if question.guarded:
+            self._held = ""
+            with contextlib.suppress(termios.error):
+                termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        self.talk.print(prose(f"{question.hint}", self.width(), "", "? "))
+
+    def write(self, text: str) -> None:
+        """A draft cannot be put into the terminal's own line: it is printed, to be typed again."""
+        if self.talk is not None:
+            self.talk.print(prose(safe(text), self.width(), "", "to send again: ", ""))
+
+    def fill(self, text: str) -> None:
+        """A terminal's own line cannot be filled; here an editor is always used."""
+
+    def edit(self, text: str, then: Callable[[str], None]) -> None:
+        """In $EDITOR, which has the terminal for as long."""
+        try:
+            then(edited(text))
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            self._write(f"The editor could not be run: {error}.\n")
+
+    def read(self, load: Callable[[], T], then: Callable[[T], None]) -> None:
+        """At once: whoever reads with the ears is not kept waiting by a list."""
+        then(load())
+
+    def copy(self, text: str) -> bool:
+        """There is no way that writes no control character."""
+        return False
+
+    def call(self, text: str) -> None:
+        """The words that follow say it."""
+
+    def title(self, text: str) -> None:
+        """None."""
+
+    def turned(self, meter: Meter) -> None:
+        """The meter, once a turn."""
+        if self.talk is not None and meter.budget:
+            self.talk.print([row(spoken(meter))])
+
+    def leave(self, status: int) -> None:
+        """End."""
+        if not self._left.done():
+            self._left.set_result(status)

@@ -1,0 +1,221 @@
+"""Blocks as rows of styled text for a terminal's own scrollback: printed once, never drawn again.
+
+Not a screen and no library's types: a row is (style, text) pairs, whose styles `inline_prompt` names colours for and
+`inline_plain` drops.
+
+Invariants
+ 1. Prose is broken at words, no row of it wider than `width`; code and output keep their lines, for copying.
+ 2. Everything is told by a glyph or a place, nothing by colour alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from rich.cells import cell_len
+
+from tui.block import Block, folded
+from tui.flow import Flow, wrap
+
+Row: TypeAlias = tuple[tuple[str, str], ...]
+
+# Wider prose is hard to read back; cells.
+MOST_PROSE = 100
+
+# A rule across a very wide terminal says no more; cells.
+MOST_RULE = 78
+
+_FENCE = re.compile(r"^ {0,3}(```|~~~)")
+_HEADING = re.compile(r"^ {0,3}(#{1,6}) +(.*)$")
+_MARKS = re.compile(r"(\*\*|`)")
+
+
+def row(text: str, style: str = "") -> Row:
+    """One row in one style."""
+    return ((style, text),)
+
+
+def text_of(one: Row) -> str:
+    """A row's text alone."""
+    return "".join(text for _, text in one)
+
+
+def prose(text: str, width: int, style: str = "", first: str = "", rest: str | None = None) -> list[Row]:
+    """`text` broken at words; `first` stands before its first row, `rest` before the others."""
+    rest = " " * cell_len(first) if rest is None else rest
+    lines = wrap(text, max(8, min(width, MOST_PROSE) - cell_len(first)))
+    return [row((first if index == 0 else rest) + line, style) for index, line in enumerate(lines)]
+
+
+@dataclass(slots=True)
+class Markdown:
+    """Markdown line by line, as it arrives: light marks become styles, everything else stays as it was written."""
+
+    fence: str = ""
+    strong: bool = False
+    code: bool = False
+    heading: bool = False
+
+    def row(self, line: str, *, fresh: bool) -> Row:
+        """One row; `fresh` when it begins a line of the text."""
+        if fresh:
+            self.strong = self.code = self.heading = False
+            if found := _FENCE.match(line):
+                if not self.fence or found[1] == self.fence:
+                    self.fence = "" if self.fence else found[1]
+                return row(line, "class:quiet")
+            if not self.fence and (found := _HEADING.match(line)):
+                self.heading, line = True, found[2]
+            elif not self.fence and line.startswith(">"):
+                return row(line, "class:quiet")
+        if self.fence:
+            return row(line, "class:code")
+        return tuple(self._spans(line))
+
+    def _spans(self, line: str) -> Iterable[tuple[str, str]]:
+        for part in _MARKS.split(line):
+            if part == "`":
+                self.code = not self.code
+                yield "class:quiet", part
+            elif part == "**" and not self.code:
+                self.strong = not self.strong
+            elif part:
+                yield "class:code" if self.code else "class:strong" if self.strong or self.heading else "", part
+
+
+@dataclass(slots=True)
+class Growing:
+    """An answer that arrives: rows come out as soon as no later word can change them."""
+
+    width: int
+    given: str = ""
+    flow: Flow = field(init=False)
+    markdown: Markdown = field(default_factory=Markdown)
+    fresh: bool = True
+
+    def __post_init__(self) -> None:
+        self.flow = Flow(self.width)
+
+    def feed(self, text: str) -> list[Row]:
+        """More of it; the rows that are finished."""
+        self.given += text
+        rows: list[Row] = []
+        *lines, last = text.split("\n")
+        for line in lines:
+            self.flow.feed(line)
+            rows += self._take(len(self.flow.lines))
+            self.flow, self.fresh = Flow(self.width), True
+        self.flow.feed(last)
+        return rows + self._take(len(self.flow.lines) - 1)
+
+    def _take(self, count: int) -> list[Row]:
+        rows = []
+        for line in self.flow.lines[:count]:
+            rows.append(self.markdown.row(line, fresh=self.fresh))
+            self.fresh = False
+        del self.flow.lines[:count]
+        return rows
+
+    @property
+    def tail(self) -> str:
+        """What is not yet a row."""
+        return self.flow.lines[-1] if self.flow.lines else ""
+
+    def end(self) -> list[Row]:
+        """The last row."""
+        return self._take(len(self.flow.lines)) if self.tail else []
+
+
+def markdown(text: str, width: int) -> list[Row]:
+    """A whole answer."""
+    growing = Growing(min(width, MOST_PROSE))
+    return growing.feed(text) + growing.end()
+
+
+def body(block: Block, *, open: bool = False) -> list[Row]:
+    """Output or a diff, indented, folded unless `open`."""
+    if block.fold is None or open:
+        first, hidden, last = (block.body.rstrip("\n").split("\n") if block.body else []), 0, list[str]()
+    else:
+        first, hidden, last = folded(block.body, block.fold)
+        if not first and not last:
+            return []
+    more = [row(f"  … {hidden} more lines", "class:quiet")] if hidden else []
+    return [*(_line(line, block) for line in first), *more, *(_line(line, block) for line in last)]
+
+
+def _line(line: str, block: Block) -> Row:
+    style = "class:output"
+    if block.form == "diff" and line.startswith("+") and not line.startswith("+++ "):
+        style = "class:added"
+    elif block.form == "diff" and line.startswith("-") and not line.startswith("--- "):
+        style = "class:removed"
+    return row(f"  {line}", style)
+
+
+def rows(block: Block, width: int, *, open: bool = False) -> list[Row]:
+    """The block, with a blank row before what begins something new."""
+    facts = " · ".join([*block.meta, *([f"#{block.record}"] if block.record is not None else [])])
+    match block.role:
+        case "banner":
+            head: Row = (("class:strong", block.title), ("class:quiet", f"  {facts}"))
+            return [head, *(row(line, "class:quiet") for line in block.body.split("\n"))]
+        case "user":
+            shown = block if open or block.fold is None else None
+            first, hidden, last = (block.body.split("\n"), 0, list[str]()) if shown else _folded(block)
+            lines = [*first, *([f"… {hidden} more lines"] if hidden else []), *last]
+            said = [one for line in lines for one in prose(line, width, "class:user", "▌ ", "▌ ")]
+            return [(), *said, *([row(f"  {' · '.join(block.meta)}", "class:quiet")] if block.meta else [])]
+        case "agent" | "thinking":
+            return [(), *markdown(block.body, width)]
+        case "tool" | "shell":
+            mark = {"running": "◌", "done": "✓", "failed": "✗", None: "$"}[block.state]
+            style = {"running": "class:quiet", "done": "class:good", "failed": "class:error", None: "class:user"}
+            title = (style[block.state], f"{mark} "), ("class:strong", block.title), ("class:quiet", f"  {facts}")
+            return [(), title, *body(block, open=open)]
+        case "divider":
+            said_ = f"── {block.title}" + (f" · {facts}" if facts else "") + " "
+            ruled = said_ + "─" * max(2, min(width, MOST_RULE) - cell_len(said_))
+            head_ = prose(ruled, width, "class:divider") if cell_len(ruled) > width else [row(ruled, "class:divider")]
+            return [(), *head_, *(markdown(block.body, width) if open else [])]
+        case "warning" | "error":
+            mark = "▲ " if block.role == "warning" else "✗ "
+            return [(), *_paragraphs(block.body, width, f"class:{block.role}", mark)]
+        case "notice" | "quiet":
+            return _paragraphs(block.body, width, "class:quiet" if block.role == "quiet" else "class:notice", "· ")
+
+
+def _folded(block: Block) -> tuple[list[str], int, list[str]]:
+    assert block.fold is not None
+    return folded(block.body, block.fold)
+
+
+def _paragraphs(text: str, width: int, style: str, mark: str) -> list[Row]:
+    lines = text.split("\n")
+    found = prose(lines[0], width, style, mark)
+    for line in lines[1:]:
+        found += prose(line, width, style, "  ")
+    return found
+
+
+def table(text: str, heads: Sequence[str], cells: Iterable[Sequence[str]], width: int) -> list[Row]:
+    """A title, and columns as wide as they need; the last one is cut at `width`. The first columns stand right."""
+    lines = [list(heads), *(list(line) for line in cells)]
+    wide = [max(cell_len(line[column]) for line in lines) for column in range(len(heads) - 1)]
+    out = [row(text, "class:strong")] if text else []
+    for index, line in enumerate(lines):
+        head = "  ".join(" " * (size - cell_len(one)) + one for size, one in zip(wide, line, strict=False))
+        out.append(row(cut(f"{head}  {line[-1]}".rstrip(), width), "class:quiet" if index == 0 else ""))
+    return out
+
+
+def cut(text: str, width: int) -> str:
+    """`text` in at most `width` cells, its end marked when cut."""
+    if cell_len(text) <= width:
+        return text
+    while text and cell_len(text) > width - 1:
+        text = text[: -max(1, (cell_len(text) - width + 1) // 2)]
+    return f"{text}…"
