@@ -54,6 +54,7 @@ from tui.context_screen import ContextScreen
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
 from tui.meter_bar import SHORT_ROWS, MeterBar
+from tui.overlay import Overlay
 from tui.palette import ULLAGE_DARK, ULLAGE_LIGHT
 from tui.plain import only_ascii
 from tui.plans import PlanScreen, ReviewScreen
@@ -99,7 +100,7 @@ class UllageApp(App[int]):
         self._inbox: deque[Event] = deque()
         self._desk = Desk(self, choices, keymap or {})
         self._history, self._remember = history, remember
-        self._ascii = only_ascii(os.environ) if ascii is None else ascii
+        self._ascii = self._desk.ascii = only_ascii(os.environ) if ascii is None else ascii
         self._now = now
         self.session: str | None = None
 
@@ -166,9 +167,12 @@ class UllageApp(App[int]):
         transcript, prompt = home.query_one(Transcript), home.query_one(Prompt)
         activity, foot, approval = home.query_one(Activity), home.query_one(Foot), home.query_one(Approval)
         blocks = self._desk.presenter.show(event)
+        for screen in self.screen_stack[1:]:
+            if isinstance(screen, Overlay) and screen.is_mounted:
+                screen.hear(event)
         match event:
             case Opened():
-                self.session = event.session
+                self.session, self._desk.opened = event.session, event
                 self._desk.costs.clear()
                 transcript.forget()
                 prompt.folder = event.folder
@@ -189,6 +193,7 @@ class UllageApp(App[int]):
             case Metered(meter=meter):
                 home.query_one(MeterBar).show(meter)
             case Asking():
+                activity.note(event)
                 approval.ask(event)
                 attention.call(self, f"Ullage asks: {event.title}")
             case Planned(plan=plan, offered=True):
@@ -196,7 +201,7 @@ class UllageApp(App[int]):
             case Reviewing():
                 self.push_screen(ReviewScreen(event))
             case Inspected():
-                ContextScreen.open(self, event)
+                ContextScreen.open(self, event, ascii=self._ascii)
             case Queued(texts=texts):
                 home.query_one(Queue).show(texts)
             case Returned(text=text):

@@ -15,7 +15,7 @@ from textual.reactive import reactive, var
 from textual.timer import Timer
 from textual.widget import Widget
 
-from agent.wire import Mode, Opened, Progress, Streaming, ToolRunning
+from agent.wire import Asking, Mode, Opened, Progress, Streaming, ToolRunning
 from compaction.records import Record, SettingsChanged
 from tui.palette import ASCII, UNICODE
 from tui.plain import one_line, plural, safe, seconds, tokens
@@ -68,7 +68,7 @@ class Activity(Widget, can_focus=False):
         """Seconds since the work began."""
         return self._now() - self._since
 
-    def note(self, event: Progress | ToolRunning | Streaming) -> None:
+    def note(self, event: Progress | ToolRunning | Streaming | Asking) -> None:
         """What the work is at."""
         if not self.doing:
             return
@@ -79,7 +79,12 @@ class Activity(Widget, can_focus=False):
                 if title or name:
                     self.doing = f"running {one_line(title, 60) or safe(name)}"
             case Streaming(kind="call", text=text):
-                self.doing = f"writing a call of {one_line(text, 40)}" if text.strip() else self.doing
+                # The call's name, and how many characters of it have come.
+                name, _, size = one_line(text, 40).partition(" ")
+                much = f" ({size} characters)" if size else ""
+                self.doing = f"writing a call of {name}{much}" if name else self.doing
+            case Asking():
+                self.doing = "waiting for your answer"
             case Streaming(kind=kind):
                 self.doing = "thinking" if kind == "thinking" else "answering"
 
