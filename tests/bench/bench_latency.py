@@ -117,7 +117,7 @@ def measure(root: Path, seed: int, keys: int) -> dict[str, list[float]]:
             found["at rest"] += typist.type(keys)
             ask("short", b"Short.")
             terminal.drain(1.0)
-            ask("/compact ", b"compacting")
+            ask("/compact ", b"esc stops")
             found["compaction runs"] = typist.type(keys, b"compacted")
         finally:
             terminal.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -26,9 +27,8 @@ def times(ratio: float) -> str:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of all lie at or below."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+    """The least value that `share` of all lie at or below."""
+    return sorted(values)[max(0, math.ceil(len(values) * share) - 1)]
 
 
 def middle(values: Sequence[float]) -> float:
