@@ -95,7 +95,8 @@ class Cut:
     """A proposal: `prefix` is summarised, `tail` stays word for word. `first_kept` is a record id.
 
     `position` is the index of the tail's first item in `view.conversation`. `lowered`: fewer steps stay than the
-    floor asks for, because they do not fit; spilling results worth `excess` tokens would keep them.
+    floor asks for, because they do not fit; spilling results worth `excess` tokens would keep them. `beyond`: what the
+    tail, and the user's newest message with it, has over the room that was given, tokens.
     """
 
     first_kept: int
@@ -106,6 +107,7 @@ class Cut:
     steps: int
     lowered: bool = False
     excess: int = 0
+    beyond: int = 0
 
     @property
     def prefix_from(self) -> int:
@@ -179,8 +181,9 @@ def choose_cut(
     whole = _with_newest(view, ruler, tokens)
     fitting = _forward(legal, at, whole, room)
     least = max((p for p in legal if steps[p] >= min(floor, steps[legal[0]])), default=fitting)
-    lowered = fitting > least
-    return _cut(view, fitting, tokens, steps, lowered=lowered, excess=max(0, whole[least] - room) if lowered else 0)
+    cut = _cut(view, fitting, tokens, steps)
+    excess = whole[least] - room if fitting > least else 0
+    return replace(cut, lowered=fitting > least, excess=max(0, excess), beyond=max(0, whole[fitting] - room))
 
 
 def _with_newest(view: View, ruler: Ruler, tokens: list[int]) -> list[int]:
@@ -209,10 +212,9 @@ def _gives_from(view: View) -> int:
     return next((at + 1 for at in range(prefix_start(view), len(items)) if items[at].record not in shown), len(items))
 
 
-def _cut(view: View, at: int, tokens: list[int], steps: list[int], *, lowered: bool = False, excess: int = 0) -> Cut:
+def _cut(view: View, at: int, tokens: list[int], steps: list[int]) -> Cut:
     items = view.conversation
-    prefix = items[prefix_start(view) : at]
-    return Cut(items[at].record, at, prefix, items[at:], tokens[at], steps[at], lowered, excess)
+    return Cut(items[at].record, at, items[prefix_start(view) : at], items[at:], tokens[at], steps[at])
 
 
 @dataclass(frozen=True, slots=True)

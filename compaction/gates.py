@@ -180,8 +180,11 @@ def _may(view: View, ruler: Ruler, budget: Budget, place: Place, size: int) -> D
     if unshrinkable(view, ruler, budget) > budget.landing:
         return Fail(Gate.PROACTIVE, Outcome.REFUSED_FIXED, refuse_fixed(view, ruler, budget), size)
     cut = choose_cut(view, ruler, budget, Gate.PROACTIVE, room=_room(view, ruler, budget, budget.landing))
-    if cut is None:
-        return Fail(Gate.PROACTIVE, Outcome.NOTHING_TO_DO, "nothing lies between the last summary and the tail", size)
+    if cut is None or cut.beyond > _aside(budget):
+        text = "nothing lies between the last summary and the tail"
+        if cut is not None:
+            text = "what must stay of the newest steps is more than a rewrite may end at, whatever the summary"
+        return Fail(Gate.PROACTIVE, Outcome.NOTHING_TO_DO, text, size)
     return Compact(Gate.PROACTIVE, cut, budget.landing)
 
 
@@ -218,7 +221,10 @@ def _model_rung(view: View, ruler: Ruler, budget: Budget, gate: Gate, under: int
     if cut is None:
         return None
     spilled = _largest(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
-    return Spill(gate, spilled) if spilled else Compact(gate, cut, under)
+    if spilled:
+        return Spill(gate, spilled)
+    # A tail that does not fit without any summary will not fit with one: nobody is asked for it.
+    return None if cut.beyond > _aside(budget) else Compact(gate, cut, under)
 
 
 def _last_rungs(view: View, ruler: Ruler, budget: Budget, gate: Gate, size: int, under: int, *, long: bool) -> Decision:
@@ -320,10 +326,15 @@ def _largest(view: View, ruler: Ruler, excess: int, *, newest_steps: int | None 
     return tuple(sorted(chosen))
 
 
+def _aside(budget: Budget, summary: int | None = None) -> int:
+    """What a compaction's own texts may take, uncalibrated tokens. `summary` None is the longest one."""
+    return (budget.summary_cap if summary is None else summary) + budget.fact_cap + FRAME
+
+
 def _room(view: View, ruler: Ruler, budget: Budget, under: int, summary: int | None = None) -> int:
-    """What a tail may hold so that the view ends under `under`, uncalibrated tokens. `summary` None is the longest."""
-    rest = (budget.summary_cap if summary is None else summary) + budget.fact_cap + FRAME
-    return max(0, floor((under - unshrinkable(view, ruler, budget)) / calibration(view)) - rest)
+    """What a tail may hold so that the view ends under `under`, uncalibrated tokens; negative when nothing fits."""
+    left = floor((under - unshrinkable(view, ruler, budget)) / calibration(view))
+    return left - _aside(budget, summary)
 
 
 def _did(since: tuple[Record, ...], how: str) -> bool:
