@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from agent.forecast import COLD, forecast, forecast_next, replies
 from agent.wire import CacheState, Inspected, Meter, Plan, Price, Row
 from compaction import cache
 from compaction.budget import Budget
@@ -78,39 +79,24 @@ def next_price(session: Session, size: int, cached: int) -> float | None:
     return cache.price_of_next(size, cached, NEXT_OUTPUT, prices)
 
 
-def requests(view: View) -> tuple[Record, ...]:
-    """The replies in force, one for each request that was answered."""
-    return tuple(r for r in view.records if isinstance(r.body, AssistantSaid))
-
-
 def cache_state(session: Session) -> CacheState:
     """Predicted and reported cached tokens of the last request, its break or the next one's, the lifetime left."""
-    view = session.view
-    replies = requests(view)
-    if not replies:
+    records, ladders, now = session.log.records, session.ladders, session.kit.clock()
+    last = next(replies(records), None)
+    if last is None:
         return CacheState()
-    last = replies[-1]
     assert isinstance(last.body, AssistantSaid)
-    factor = calibration(view)
-    now = session.ladders.now(view)
-    then = session.ladders.sent(view, last)
-    predicted, broken = 0, None
-    if len(replies) > 1:
-        before = session.ladders.sent(view, replies[-2])
-        predicted = round(cache.predicted(before, then) * factor)
-        broken = cache.cause(before, then, view.records)
-    pending = cache.cause(then, now, view.records)
-    cause = pending or broken
-    reported = last.body.usage.cache_read if last.body.usage else None
-    read_of = last.body.usage.input if last.body.usage else 0
-    warm = max(0.0, session.warm_s() - (session.kit.clock() - last.at))
+    lifetime = session.warm_s()
+    was = forecast(records, ladders, last, lifetime)
+    then = forecast_next(records, ladders, session.view, lifetime, now)
+    usage = last.body.usage
     return CacheState(
-        predicted=predicted,
-        reported=reported,
-        warm_s=round(warm, 1),
-        broken=None if cause is None else str(cause),
-        read_of=read_of,
-        next_cached=round(cache.predicted(then, now) * factor) if warm else 0,
+        predicted=was.tokens,
+        reported=usage.cache_read if usage else None,
+        warm_s=round(max(0.0, lifetime - (now - last.at)), 1),
+        broken=(then.why if then.why != COLD else None) or was.why,
+        read_of=usage.input if usage else 0,
+        next_cached=then.tokens,
     )
 
 
@@ -120,10 +106,9 @@ def inspected(session: Session) -> Inspected:
     shown = meter(session)
     sizes = {f"{n}": ruler.item(item) for n, item in enumerate(view.items)}
     tokens = scaled({**sizes, "fixed": fixed(view, ruler)}, shown.used)
-    replies = requests(view)
-    cached = 0
-    if replies and (shown.cache.warm_s or 0) > 0:
-        cached = cache.equal_items(session.ladders.sent(view, replies[-1]), session.ladders.now(view))
+    last, cached = next(replies(session.log.records), None), 0
+    if last is not None and (shown.cache.warm_s or 0) > 0:
+        cached = cache.equal_items(session.ladders.sent(session.log.records, last), session.ladders.now(view))
     newest = max((i.turn for i in view.items), default=0)
     rows = tuple(
         Row(i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state, n < cached)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent.forecast import replies
 from agent.model import Request
 from agent.models.spelling import spell
 from agent.request import messages_of, tools_of
 from agent.session import Session
 from compaction import cache
 from compaction.budget import answer_room
-from compaction.records import AssistantSaid
 from compaction.view import View
 
 
@@ -36,10 +36,10 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
 
 def _kept(session: Session, view: View) -> int:
     """Leading items that a rewrite since the last request left of it; 0 when none did."""
-    last = next((r for r in reversed(view.records) if isinstance(r.body, AssistantSaid)), None)
+    last = next(replies(session.log.records), None)
     if last is None:
         return 0
-    before = session.ladders.sent(view, last)
+    before = session.ladders.sent(session.log.records, last)
     same = cache.equal_items(before, session.ladders.now(view))
     return same if same < len(before.segments) - cache.FIXED_SEGMENTS else 0
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent import export, metering, sandbox, sessions
+from agent.forecast import Forecast, forecast
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME, installed
 from agent.opening import assemble
@@ -23,7 +24,6 @@ from agent.settings import SettingsError
 from agent.tools import Refused
 from agent.verify import Report, verify
 from agent.wire import Inspected, Plan
-from compaction import cache
 from compaction.prune import plan_prune
 from compaction.records import (
     AssistantSaid,
@@ -35,8 +35,7 @@ from compaction.records import (
     WindowLearned,
     tag_of,
 )
-from compaction.tokens import calibration
-from compaction.view import View, fold
+from compaction.view import View
 
 # How many sessions a picker offers: more than anybody scrolls through; typing filters all that are listed.
 PICKED = 1_000
@@ -119,7 +118,6 @@ class Reading:
         """One row for each answered request, from the log alone."""
         session = self.session(path)
         rows: list[RequestRow] = []
-        before: cache.Ladder | None = None
         rewrites: list[str] = []
         for record in session.log.records:
             body = record.body
@@ -130,10 +128,10 @@ class Reading:
             elif isinstance(body, WindowLearned):
                 rewrites.append("refused for length")
             elif isinstance(body, AssistantSaid):
-                view = fold(r for r in session.log.records if r.id <= body.seen)
-                then = cache.ladder(view, session.ruler)
-                rows.append(_row(record, body, before, then, view, tuple(rewrites)))
-                before, rewrites = then, []
+                lifetime = session.kit.settings.cache_ttl_for(body.model)
+                expected = forecast(session.log.records, session.ladders, record, lifetime)
+                rows.append(_row(record, body, expected, tuple(rewrites)))
+                rewrites = []
         return rows
 
     def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]:
@@ -227,13 +225,8 @@ class Reading:
         return ", ".join(found) if found else "none in the environment"
 
 
-def _row(
-    record: Record, body: AssistantSaid, before: cache.Ladder | None, then: cache.Ladder, view: View,
-    rewrites: tuple[str, ...],
-) -> RequestRow:  # fmt: skip
+def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tuple[str, ...]) -> RequestRow:
     usage = body.usage
-    cause = None if before is None else cache.cause(before, then, view.records)
-    predicted = 0 if before is None else round(cache.predicted(before, then) * calibration(view))
     return RequestRow(
         record.id,
         record.at,
@@ -243,9 +236,9 @@ def _row(
         usage.cache_read if usage else 0,
         usage.cache_write if usage else 0,
         usage.output if usage else 0,
-        predicted,
+        expected.tokens,
         body.cost,
-        None if cause is None else str(cause),
+        expected.why,
         rewrites,
     )
 

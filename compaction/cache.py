@@ -141,9 +141,39 @@ def equal_items(before: Ladder, after: Ladder) -> int:
     return max(0, equal_segments(before, after) - FIXED_SEGMENTS)
 
 
-def predicted(before: Ladder, after: Ladder) -> int:
-    """Tokens of `after` that the provider may read from its cache, when `before` was the request just sent."""
-    return sum(segment.tokens for segment in after.segments[: equal_segments(before, after)])
+def predicted(before: Ladder, after: Ladder, *, marked: bool = False) -> int:
+    """Tokens of `after` that the provider may read from its cache, when `before` was the request just sent.
+
+    `marked`: it keeps only what ended at a mark: each request of a session's, and the fixed part.
+    """
+    return sum(segment.tokens for segment in after.segments[: _readable(before, after, marked)])
+
+
+def predicted_counted(
+    before: Ladder, after: Ladder, counts: Iterable[tuple[int, int]], *, marked: bool = False
+) -> float | None:
+    """The same in the model's own tokens, from what the provider counted: (leading segments of `before`, tokens) pairs.
+
+    Between two counts the estimates of the segments say how far. None without a count as long as what is shared.
+    """
+    same = _readable(before, after, marked)
+    low = (0, 0)
+    for at, tokens in sorted(counts):
+        if at >= same:
+            whole = sum(segment.tokens for segment in before.segments[low[0] : at])
+            part = sum(segment.tokens for segment in before.segments[low[0] : same])
+            return low[1] + (tokens - low[1]) * (part / whole if whole else 0.0)
+        low = (at, tokens)
+    return None
+
+
+def _readable(before: Ladder, after: Ladder, marked: bool) -> int:
+    """Leading segments of `after` that are read from the cache."""
+    same = equal_segments(before, after)
+    if marked and same < len(before.segments):
+        ends = (n for n in range(same, FIXED_SEGMENTS, -1) if before.segments[n].kind is Kind.ASSISTANT)
+        same = next(ends, min(same, FIXED_SEGMENTS))
+    return same
 
 
 def cause(before: Ladder, after: Ladder, records: Iterable[Record]) -> Break | None:
@@ -310,9 +340,12 @@ def summary_costs(*, size: int, cached: int, flattened: int, output: int, prices
     """A summary asked for inside the conversation and in a request of its own, dollars each.
 
     `size` tokens of conversation, of which `cached` are in the cache; `flattened` tokens of the separate request, which
-    no cache knows and no later request repeats.
+    no cache knows. No later request repeats either, so nothing of them is written for one.
     """
-    return price_of_next(size, cached, output, prices), (flattened * prices.input + output * prices.output) / _MILLION
+    cached = max(0, min(cached, size))
+    answer = output * prices.output
+    inside = cached * prices.read + (size - cached) * prices.input + answer
+    return inside / _MILLION, (flattened * prices.input + answer) / _MILLION
 
 
 __all__ = [
@@ -331,6 +364,7 @@ __all__ = [
     "ladder",
     "marks",
     "predicted",
+    "predicted_counted",
     "price_of_next",
     "request_cost",
     "summary_costs",
