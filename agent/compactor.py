@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from agent.in_place import request_in_place
 from agent.model import (
     ContextOverflow,
     EmptyReply,
@@ -36,6 +37,7 @@ from compaction.emergency import previous_summary as previous_summary
 from compaction.facts import fact_sheet
 from compaction.gates import Compact, Emergency, Prune, Spill
 from compaction.judge import Accepted, judge
+from compaction.judge import Rejected as Judged
 from compaction.records import (
     Compacted,
     CompactionFailed,
@@ -200,13 +202,20 @@ async def _ask(session: Session, decision: Compact, focus: str) -> Draft:
     output = cap + THINKING_ALLOWANCE if total is None else min(cap + THINKING_ALLOWANCE, max(least_output(total), cap))
     if summariser.window.max_output is not None:
         output = min(output, summariser.window.max_output)
-    request = _fitting(session, decision, focus, previous, cap, None if total is None else total - output)
     asked = halvings = shapeless = 0
     used: Usage | None = None
+    inside = request_in_place(session, decision, focus, cap, output)
+    if inside is not None:
+        asked += 1
+        reply, verdict = await _asked_in_place(session, inside, cap, previous)
+        used = reply.usage if reply else None
+        if isinstance(verdict, Accepted):
+            return Draft(verdict.summary, verdict.learnings, used, asked)
+    request = _fitting(session, decision, focus, previous, cap, None if total is None else total - output)
     while True:
         asked += 1
         try:
-            reply = await _stream(session, request, output)
+            reply = await _stream(session, summariser, _apart(session, request, output))
         except (ContextOverflow, RequestTooLarge) as error:
             smaller = halved(request) if halvings < HALVINGS else None
             halvings += 1
@@ -223,16 +232,36 @@ async def _ask(session: Session, decision: Compact, focus: str) -> Draft:
         except ModelError as error:
             raise Rejected(Outcome.PROVIDER_FAILED, str(error), usage=used) from error
         used = _together(used, reply.usage)
-        verdict = judge(
-            reply.text, reply.stop, bool(reply.calls), cap_tokens=cap, count=session.ruler.count,
-            previous_summary=previous,
-        )  # fmt: skip
+        verdict = _judged(session, reply, cap, previous)
         if isinstance(verdict, Accepted):
             return Draft(verdict.summary, verdict.learnings, used, asked)
         if verdict.outcome is Outcome.SUMMARY_SHAPELESS and shapeless < SHAPELESS_RETRIES:
             shapeless += 1
             continue
         raise Rejected(verdict.outcome, verdict.detail, usage=used)
+
+
+def _judged(session: Session, reply: Reply, cap: int, previous: str) -> Accepted | Judged:
+    return judge(
+        reply.text, reply.stop, bool(reply.calls), cap_tokens=cap, count=session.ruler.count, previous_summary=previous
+    )
+
+
+async def _asked_in_place(
+    session: Session, request: Request, cap: int, previous: str
+) -> tuple[Reply | None, Accepted | Judged | None]:
+    """What came of asking inside the conversation. Whatever it was but a summary, the other way follows: a call in the
+    reply is never run, and a provider that failed here may take the shorter request.
+    """
+    try:
+        reply = await _stream(session, session.target, request)
+    except ModelError as error:
+        session.tell(f"{error} The summary is asked for in a request of its own.", "warning")
+        return None, None
+    verdict = _judged(session, reply, cap, previous)
+    if isinstance(verdict, Judged):
+        session.tell(f"{verdict.detail}; it is asked for in a request of its own", "warning")
+    return reply, verdict
 
 
 async def _summariser(session: Session) -> Target:
@@ -296,15 +325,18 @@ def _fitting(
     raise Rejected(Outcome.REQUEST_TOO_LARGE, "no part of the conversation fits the summariser's window", asked=False)
 
 
-async def _stream(session: Session, request: SummaryRequest, output: int) -> Reply:
-    summariser = session.summariser()
+def _apart(session: Session, request: SummaryRequest, output: int) -> Request:
+    """The request of its own: a system prompt and one user message, no tools."""
     messages = (
         {"role": "system", "content": request.system},
         {"role": "user", "content": request.user_text},
     )
-    asked = Request(
+    return Request(
         messages, max_tokens=output, restartable=True, grammar=session.summary_grammar(), thinking_off=True,
     )  # fmt: skip
+
+
+async def _stream(session: Session, summariser: Target, asked: Request) -> Reply:
     began = session.kit.clock()
     characters = 0
     session.emit(Progress("summarising"))
