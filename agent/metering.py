@@ -5,6 +5,7 @@ No drawing and no decision. Everything here is finished when it is sent: a front
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ from compaction.budget import Budget
 from compaction.cut import choose_cut
 from compaction.gates import largest_fixed
 from compaction.prune import PrunePlan
-from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
+from compaction.records import AssistantSaid, Compacted, CompactionFailed, Gate, Pruned, Record
 from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, scaled
 from compaction.view import View, step
 
@@ -49,7 +50,7 @@ def meter(session: Session) -> Meter:
         limit=budget.limit,
         parts=tuple(parts.items()),
         cache=state,
-        cost=spent(view),
+        cost=spent(session.log.records),
         next_cost=next_price(session, size.total, state.next_cached),
         automatic=automatic(budget),
         model=view.model,
@@ -64,9 +65,9 @@ def automatic(budget: Budget) -> str:
     return "on" if budget.automatic else "automatic off: reserve exceeds budget"
 
 
-def spent(view: View) -> float | None:
-    """What the session has cost, dollars; None when no request had a price."""
-    costs = [r.body.cost for r in view.records if isinstance(r.body, (AssistantSaid, Compacted))]
+def spent(records: Iterable[Record]) -> float | None:
+    """What a log's requests have cost, dollars, those rewound since included; None when none of them had a price."""
+    costs = [r.body.cost for r in records if isinstance(r.body, (AssistantSaid, Compacted, CompactionFailed))]
     known = [c for c in costs if c is not None]
     return round(sum(known), 6) if known else None
 

@@ -18,7 +18,7 @@ from agent import instructions, sandbox, sessions, spill
 from agent.model import UnknownModel
 from agent.permission_rules import Rules, remembered
 from agent.request import canonical
-from agent.resuming import as_before, flag_given
+from agent.resuming import as_before, changed_effort, flag_given
 from agent.session import Kit, Session, rules_file
 from agent.session_log import LogError, SessionBusy, SessionLog
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace
@@ -70,6 +70,7 @@ class Opening:
             id, str(self.folder), name, target.endpoint.label, frozen.system, frozen.instructions, schemas,
             window.tokens, window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
             rule=kit.settings.budget if flag_given(kit.settings, "context.budget") else None,
+            effort=kit.settings.effort_for(name),
         )  # fmt: skip
         try:
             log = SessionLog.create(place, started, kit.clock, kit.disk)
@@ -107,6 +108,9 @@ class Opening:
         name = kit.endpoints.default()
         if flag_given(kit.settings, "model") and name != log.view.model:
             await log.append(SettingsChanged(model=name, endpoint=kit.endpoints.resolve(name).label))
+        effort = changed_effort(log.view, session.kit.settings, log.view.model)
+        if effort is not None:
+            await log.append(SettingsChanged(effort=effort))
         try:
             await session.kit.target(log.view.model)
         except UnknownModel as error:

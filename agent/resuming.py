@@ -19,6 +19,7 @@ from agent.endpoints import Endpoints
 from agent.session import Kit
 from agent.session_log import SessionLog
 from agent.settings import Settings, with_model
+from compaction.cache import DEFAULT_EFFORT, effort
 from compaction.records import Started, WindowSource
 from compaction.view import View
 
@@ -43,6 +44,15 @@ def as_before(kit: Kit, log: SessionLog) -> Kit:
         ours = kit.places.sessions in log.path.parents
         settings = _filled(settings, _left_open(settings, started, log.view, ours))
     return replace(kit, settings=settings, endpoints=Endpoints(settings, kit.environ))
+
+
+def changed_effort(view: View, settings: Settings, model: str) -> str | None:
+    """What a `SettingsChanged` says of the effort from now on asked of `model`; None where it is the one in force.
+
+    Another effort breaks the provider's cache as surely as a prune, so the log has to know of it.
+    """
+    today = settings.effort_for(model)
+    return None if today == effort(view) else today or DEFAULT_EFFORT
 
 
 def _left_open(settings: Settings, started: Started, view: View, ours: bool) -> Mapping[str, Any]:

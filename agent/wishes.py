@@ -14,6 +14,7 @@ from agent.admission import admit
 from agent.ending import End
 from agent.instructions import build
 from agent.model import UnknownModel
+from agent.resuming import changed_effort
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import LogFailed
@@ -306,7 +307,8 @@ async def _model(session: Session, name: str) -> Finished:
         target = await session.kit.target(name)
     except UnknownModel as error:
         return Finished("model", False, 2, None, str(error))
-    await session.append(SettingsChanged(model=name, endpoint=target.endpoint.label))
+    effort = changed_effort(session.view, session.kit.settings, name)
+    await session.append(SettingsChanged(model=name, endpoint=target.endpoint.label, effort=effort))
     session.refresh()
     session.metered()
     window = session.target.window

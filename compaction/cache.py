@@ -32,6 +32,9 @@ FIXED_SEGMENTS = 2
 
 UNNAMED = "unnamed"
 
+# How a record says that no effort is asked for any more.
+DEFAULT_EFFORT = "default"
+
 # Marks one request may carry, and how many blocks before a mark the provider looks for a cached end. Both are
 # Anthropic's; providers that cache by themselves take no notice.
 MOST_MARKS = 4
@@ -103,8 +106,15 @@ def ladder(view: View, ruler: Ruler, known: tuple[tuple[Item, ...], Ladder] | No
     items = kept + tuple(
         Segment(f"#{i.record} {i.kind}", _hash(i), ruler.item(i), i.record, i.kind) for i in view.items[same:]
     )
-    chosen = (r.body.effort for r in reversed(view.records) if isinstance(r.body, SettingsChanged) and r.body.effort)
-    return Ladder(fixed + items, view.model, next(chosen, None), tuple(r.id for r in view.records))
+    return Ladder(fixed + items, view.model, effort(view), tuple(r.id for r in view.records))
+
+
+def effort(view: View) -> str | None:
+    """The reasoning effort in force; None leaves it to the provider."""
+    first = view.started.effort if view.started else None
+    changes = (r.body.effort for r in reversed(view.records) if isinstance(r.body, SettingsChanged) and r.body.effort)
+    found = next(changes, first)
+    return None if found == DEFAULT_EFFORT else found
 
 
 def _hash(item: Item) -> str:

@@ -70,7 +70,7 @@ class Started:
     Every rule that admits text by size uses `window`, `budget`, `trigger`, `landing` of this record
     (tokens; None where the window is unknown), never today's, so that replay gives the same bytes.
     `tools` are the canonical JSON texts of the schemas, in the order they are sent. `rule` is the budget
-    as a flag or variable gave it, for runs that do not repeat it.
+    as a flag or variable gave it, for runs that do not repeat it. `effort` is the reasoning effort asked for at first.
     """
 
     session: str
@@ -88,6 +88,7 @@ class Started:
     versions: str
     forked_from: str | None = None
     rule: str | None = None
+    effort: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,8 @@ class Compacted:
 class CompactionFailed:
     """An attempt that changed nothing. `prior` says whether a previous summary stands.
 
-    `size` is the size at the attempt, tokens; back-off measures growth from it.
+    `size` is the size at the attempt, tokens; back-off measures growth from it. `usage` and `cost` (dollars) are those
+    of all its requests.
     """
 
     gate: Gate
@@ -202,6 +204,7 @@ class CompactionFailed:
     prior: bool = False
     after_summary_call: bool = False
     usage: Usage | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +242,7 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """What the user changed in mid-session; None is unchanged."""
+    """What the user changed in mid-session; None is unchanged. An `effort` of `default` leaves it to the provider."""
 
     model: str | None = None
     endpoint: str | None = None
