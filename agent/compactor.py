@@ -83,12 +83,26 @@ class Draft:
 class Rejected(Exception):
     """An attempt that ended in `outcome`; `detail` is a sentence for people."""
 
-    def __init__(self, outcome: Outcome, detail: str, *, usage: Usage | None = None, asked: bool = True) -> None:
+    def __init__(self, outcome: Outcome, detail: str, *, asked: bool = True) -> None:
         super().__init__(detail)
         self.outcome = outcome
         self.detail = detail
-        self.usage = usage
         self.asked = asked
+
+
+@dataclass
+class Spent:
+    """What the requests of one attempt used so far: it is paid however the attempt ends."""
+
+    usage: Usage | None = None
+    requests: int = 0
+
+    def add(self, usage: Usage | None) -> None:
+        """Counts one reply; each bucket apart."""
+        if self.usage is None or usage is None:
+            self.usage = self.usage or usage
+        else:
+            self.usage = Usage(*(getattr(self.usage, n) + getattr(usage, n) for n in Usage.__slots__))
 
 
 Review = Callable[[Compacted], Awaitable[str | None]]
@@ -117,9 +131,10 @@ async def compact(session: Session, decision: Compact, focus: str = "", review: 
     prior = bool(previous_summary(view))
     size = session.size().total
     deadline = session.kit.summary_deadline
+    spent = Spent()
     try:
         async with asyncio.timeout(deadline):
-            draft = await _ask(session, decision, focus)
+            draft = await _ask(session, decision, focus, spent)
         body = _body(session, view, decision, draft, focus)
         _accept(session, decision, body)
         if review is not None:
@@ -128,19 +143,20 @@ async def compact(session: Session, decision: Compact, focus: str = "", review: 
                 raise Rejected(Outcome.INTERRUPTED, "the summary was dropped in review")
             body = _edited(session, view, decision, body, edited)
     except asyncio.CancelledError:
-        await _failed(session, decision.gate, Rejected(Outcome.INTERRUPTED, "stopped by the user"), size, prior)
+        await _failed(session, decision.gate, Rejected(Outcome.INTERRUPTED, "stopped by the user"), size, prior, spent)
         raise
     except TimeoutError:
         failure = Rejected(Outcome.TIMED_OUT, f"the summary took longer than {deadline:.0f} seconds")
-        return await _failed(session, decision.gate, failure, size, prior)
+        return await _failed(session, decision.gate, failure, size, prior, spent)
     except Rejected as failure:
-        return await _failed(session, decision.gate, failure, size, prior)
+        return await _failed(session, decision.gate, failure, size, prior, spent)
     (record,) = await session.append(body)
     return record
 
 
-async def _failed(session: Session, gate: Gate, failure: Rejected, size: int, prior: bool) -> Record:
-    body = CompactionFailed(gate, failure.outcome, failure.detail, size, prior, failure.asked, failure.usage)
+async def _failed(session: Session, gate: Gate, failure: Rejected, size: int, prior: bool, spent: Spent) -> Record:
+    cost = session.price_of(session.summariser().endpoint.name, spent.usage)
+    body = CompactionFailed(gate, failure.outcome, failure.detail, size, prior, failure.asked, spent.usage, cost)
     (record,) = await session.append(body)
     return record
 
@@ -184,16 +200,16 @@ def _edited(session: Session, view: View, decision: Compact, body: Compacted, te
 def _accept(session: Session, decision: Compact, body: Compacted) -> None:
     if body.after >= body.before:
         text = f"the view would be {body.after:,} tokens, not smaller than {body.before:,}"
-        raise Rejected(Outcome.NOT_SMALLER, text, usage=body.usage)
+        raise Rejected(Outcome.NOT_SMALLER, text)
     if decision.gate is Gate.PROACTIVE and body.after > decision.target:
         text = f"the view would be {body.after:,} tokens, above the landing of {decision.target:,}"
-        raise Rejected(Outcome.ABOVE_LANDING, text, usage=body.usage)
+        raise Rejected(Outcome.ABOVE_LANDING, text)
     if decision.gate not in (Gate.ASKED, Gate.PROACTIVE) and body.after >= decision.target:
         text = f"the view would be {body.after:,} tokens, still not below {decision.target:,}"
-        raise Rejected(Outcome.NOT_SMALLER, text, usage=body.usage)
+        raise Rejected(Outcome.NOT_SMALLER, text)
 
 
-async def _ask(session: Session, decision: Compact, focus: str) -> Draft:
+async def _ask(session: Session, decision: Compact, focus: str, spent: Spent) -> Draft:
     """The summariser's judged reply. Raises `Rejected`."""
     summariser = await _summariser(session)
     previous = previous_summary(session.view)
@@ -202,43 +218,40 @@ async def _ask(session: Session, decision: Compact, focus: str) -> Draft:
     output = cap + THINKING_ALLOWANCE if total is None else min(cap + THINKING_ALLOWANCE, max(least_output(total), cap))
     if summariser.window.max_output is not None:
         output = min(output, summariser.window.max_output)
-    asked = halvings = shapeless = 0
-    used: Usage | None = None
+    halvings = shapeless = 0
     inside = request_in_place(session, decision, focus, cap, output)
     if inside is not None:
-        asked += 1
-        reply, verdict = await _asked_in_place(session, inside, cap, previous)
-        used = reply.usage if reply else None
+        verdict = await _asked_in_place(session, inside, cap, previous, spent)
         if isinstance(verdict, Accepted):
-            return Draft(verdict.summary, verdict.learnings, used, asked)
+            return Draft(verdict.summary, verdict.learnings, spent.usage, spent.requests)
     request = _fitting(session, decision, focus, previous, cap, None if total is None else total - output)
     while True:
-        asked += 1
+        spent.requests += 1
         try:
             reply = await _stream(session, summariser, _apart(session, request, output))
         except (ContextOverflow, RequestTooLarge) as error:
             smaller = halved(request) if halvings < HALVINGS else None
             halvings += 1
             if isinstance(error, ContextOverflow) and error.window is not None:
-                await _learn(session, error, request)
+                await _learn(session, error, session.ruler.count(request.user_text))
             if smaller is None:
-                raise Rejected(_overflow(error), str(error), usage=used) from error
+                raise Rejected(_overflow(error), str(error)) from error
             request = smaller
             continue
         except TimedOut as error:
-            raise Rejected(Outcome.TIMED_OUT, str(error), usage=used) from error
+            raise Rejected(Outcome.TIMED_OUT, str(error)) from error
         except EmptyReply as error:
-            raise Rejected(Outcome.SUMMARY_EMPTY, str(error), usage=used) from error
+            raise Rejected(Outcome.SUMMARY_EMPTY, str(error)) from error
         except ModelError as error:
-            raise Rejected(Outcome.PROVIDER_FAILED, str(error), usage=used) from error
-        used = _together(used, reply.usage)
+            raise Rejected(Outcome.PROVIDER_FAILED, str(error)) from error
+        spent.add(reply.usage)
         verdict = _judged(session, reply, cap, previous)
         if isinstance(verdict, Accepted):
-            return Draft(verdict.summary, verdict.learnings, used, asked)
+            return Draft(verdict.summary, verdict.learnings, spent.usage, spent.requests)
         if verdict.outcome is Outcome.SUMMARY_SHAPELESS and shapeless < SHAPELESS_RETRIES:
             shapeless += 1
             continue
-        raise Rejected(verdict.outcome, verdict.detail, usage=used)
+        raise Rejected(verdict.outcome, verdict.detail)
 
 
 def _judged(session: Session, reply: Reply, cap: int, previous: str) -> Accepted | Judged:
@@ -248,20 +261,24 @@ def _judged(session: Session, reply: Reply, cap: int, previous: str) -> Accepted
 
 
 async def _asked_in_place(
-    session: Session, request: Request, cap: int, previous: str
-) -> tuple[Reply | None, Accepted | Judged | None]:
+    session: Session, request: Request, cap: int, previous: str, spent: Spent
+) -> Accepted | Judged | None:
     """What came of asking inside the conversation. Whatever it was but a summary, the other way follows: a call in the
     reply is never run, and a provider that failed here may take the shorter request.
     """
+    spent.requests += 1
     try:
         reply = await _stream(session, session.target, request)
     except ModelError as error:
         session.tell(f"{error} The summary is asked for in a request of its own.", "warning")
-        return None, None
+        if isinstance(error, ContextOverflow) and error.window is not None:
+            await _learn(session, error, session.size().total)
+        return None
+    spent.add(reply.usage)
     verdict = _judged(session, reply, cap, previous)
     if isinstance(verdict, Judged):
         session.tell(f"{verdict.detail}; it is asked for in a request of its own", "warning")
-    return reply, verdict
+    return verdict
 
 
 async def _summariser(session: Session) -> Target:
@@ -275,20 +292,13 @@ async def _summariser(session: Session) -> Target:
     return session.summariser()
 
 
-def _together(one: Usage | None, other: Usage | None) -> Usage | None:
-    """What two requests used; each bucket once."""
-    if one is None or other is None:
-        return one or other
-    return Usage(*(getattr(one, name) + getattr(other, name) for name in Usage.__slots__))
-
-
 def _overflow(error: ModelError) -> Outcome:
     return Outcome.REQUEST_TOO_LARGE if isinstance(error, RequestTooLarge) else Outcome.OVERFLOWED
 
 
-async def _learn(session: Session, error: ContextOverflow, request: SummaryRequest) -> None:
+async def _learn(session: Session, error: ContextOverflow, refused: int) -> None:
+    """Writes down what a refusal of a summary's request, of `refused` tokens, said of the window."""
     endpoint = session.summariser().endpoint
-    refused = session.ruler.count(request.user_text)
     session.remember_window(endpoint, error.window)
     await session.append(
         WindowLearned(
