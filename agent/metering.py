@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Literal
 from agent.forecast import COLD, forecast, forecast_next, replies
 from agent.wire import CacheState, Inspected, Meter, Plan, Price, Row
 from compaction import cache
+from compaction.attempts import backoff, said_stopped
 from compaction.budget import Budget
 from compaction.cut import choose_cut
 from compaction.gates import largest_fixed
 from compaction.prune import PrunePlan
 from compaction.records import AssistantSaid, Compacted, CompactionFailed, Gate, Pruned, Record
+from compaction.room import k
 from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, scaled
 from compaction.view import View, step
 
@@ -52,17 +54,26 @@ def meter(session: Session) -> Meter:
         cache=state,
         cost=spent(session.log.records),
         next_cost=next_price(session, size.total, state.next_cached),
-        automatic=automatic(budget),
+        automatic=automatic(view, budget, size.total),
         model=view.model,
         ceiling=budget.window.ceiling,
     )
 
 
-def automatic(budget: Budget) -> str:
-    """Whether automatic rewrites happen, in words the meter shows."""
+def automatic(view: View, budget: Budget, size: int) -> str:
+    """Whether automatic rewrites happen, and what they wait for at this size (tokens), in words the meter shows."""
     if not budget.policy.automatic:
         return "automatic off"
-    return "on" if budget.automatic else "automatic off: reserve exceeds budget"
+    if not budget.automatic:
+        return "automatic off: reserve exceeds budget"
+    wait = backoff(view, budget)
+    if wait.stopped:
+        return f"automatic summaries off after {wait.failures} failures; /compact tries again"
+    if said_stopped(view):
+        return "automatic compaction stopped: it freed nothing that lasts; /compact still works"
+    if budget.trigger <= size < wait.until:
+        return f"automatic waits until {k(wait.until)} after {'an undo' if wait.undone else 'a failed try'}"
+    return "on"
 
 
 def spent(records: Iterable[Record]) -> float | None:

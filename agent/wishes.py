@@ -42,7 +42,7 @@ from agent.wire import (
     Undo,
 )
 from compaction import gates
-from compaction.budget import check_rule
+from compaction.budget import Budget, check_rule, chosen
 from compaction.cut import choose_cut
 from compaction.errors import BadBudget, BadTarget
 from compaction.prune import PrunePlan, plan_prune
@@ -80,7 +80,10 @@ def replay(session: Session, *, resumed: bool) -> None:
     session.emit(
         Opened(
             session.id, str(session.log.path), str(session.workspace.folder), view.model, session.mode, resumed,
-            (*settings.notices, *map(str, session.log.damage), *session.notices),
+            (
+                *settings.notices, *map(str, session.log.damage), *session.notices,
+                *([_budget_words(session.budget)] if _is_cut(session.budget) else []),
+            ),
         )
     )  # fmt: skip
     for record in session.log.records:
@@ -285,6 +288,16 @@ async def _pin(session: Session, target: int, on: bool) -> Finished:
     return Finished("pin", True, 0, None, f"record {target} is {'pinned' if on else 'no longer pinned'}")
 
 
+def _budget_words(budget: Budget) -> str:
+    text = f"working budget {gates.k(budget.budget)} ({budget.policy.rule})"
+    return f"{text}, cut to what the window can take" if _is_cut(budget) else text
+
+
+def _is_cut(budget: Budget) -> bool:
+    """Whether the rule asked for more than the window can take."""
+    return budget.limit is not None and chosen(budget.policy.rule, budget.window.effective) > budget.limit
+
+
 async def _budget(session: Session, rule: str) -> Finished:
     rule = rule.strip()
     kept = "default" if rule == "default" else check_rule(rule)
@@ -292,10 +305,7 @@ async def _budget(session: Session, rule: str) -> Finished:
     session.refresh()
     session.metered()
     problem = session.save_budget(kept)
-    budget = session.budget
-    text = f"working budget {gates.k(budget.budget)} ({budget.policy.rule})"
-    if budget.limit is not None and budget.budget == budget.limit:
-        text += f", cut to what the window can take ({gates.k(budget.limit)})"
+    text = _budget_words(session.budget)
     if problem:
         text += f"; for this session only: {problem}"
     return Finished("budget", True, 0, None, text)
@@ -313,7 +323,8 @@ async def _model(session: Session, name: str) -> Finished:
     session.metered()
     window = session.target.window
     size = "unknown" if window.tokens is None else f"{window.tokens:,} tokens"
-    return Finished("model", True, 0, None, f"model {name}, window {size} ({window.source}); its cache is cold")
+    cut = f"; {_budget_words(session.budget)}" if _is_cut(session.budget) else ""
+    return Finished("model", True, 0, None, f"model {name}, window {size} ({window.source}); its cache is cold{cut}")
 
 
 async def _rewind(session: Session, before: int) -> Finished:

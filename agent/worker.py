@@ -117,11 +117,11 @@ class Worker:
             self._emit(Crashed(f"{type(error).__name__}: {error}", traceback.format_exc()))
 
     async def serve(self) -> None:
-        """What the thread runs, for a caller with a loop of its own; until `Quit`. Raises whatever is a fault of ours."""
+        """What the thread runs, for a caller with its own loop; until `Quit`. Raises whatever is a fault of ours."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
             early, self._early = self._early, []
-        # A fault in a callback or a stray task is ours too: without this it would be printed and the worker go on.
+        # A fault while a command is taken is ours too: without this it would be printed and the worker go on.
         self._loop.set_exception_handler(self._faulted)
         for command in early:
             self._take(command)
@@ -139,10 +139,14 @@ class Worker:
             await self._opener.aclose()
 
     def _faulted(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Ends the worker for a fault that no task of ours would raise."""
+        """Ends the worker for a fault in a callback: no task of ours would raise it.
+
+        What the loop says of transports and forgotten futures is no state of ours, and a screen is no place for it.
+        """
         error = context.get("exception")
-        self._fault = error if isinstance(error, Exception) else RuntimeError(str(context.get("message")))
-        self._end()
+        if "handle" in context and isinstance(error, Exception):
+            self._fault = error
+            self._end()
 
     def _end(self) -> None:
         self._quitting = True

@@ -108,7 +108,7 @@ class Story:
         self.model: Any = ScriptedModel(replies) if isinstance(replies, Sequence) else replies
         self.places = places.under(self.root / "home")
         self.folder = self.root / "project"
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._news = asyncio.Event()
         self.sessions: list[Session] = []
 

@@ -336,3 +336,18 @@ async def test_a_transient_error_after_partial_text_of_a_summary_is_tried_again_
         await story.wish(Compact())
         assert [r.restartable for r in story.turns] == [False] * 4
         assert [r.restartable for r in story.summaries] == [True]
+
+
+async def test_a_proactive_compaction_that_ends_above_the_landing_is_rejected_and_the_turn_goes_on(
+    tmp_path: Path,
+) -> None:
+    model = scripted([*talk(6, 2_200), "word " * 3_600, "on"])
+    async with Story(tmp_path, model, budget="12k") as story:
+        await worked(story, 7)
+        assert story.meter.trigger <= story.meter.used < story.meter.limit
+        assert (await story.say("on")).stop == "done"
+        assert story.tags == ["proactive.above_landing.no_prior"]
+        assert story.bodies(Compacted) == []
+        assert is_prefix(story.turns[-2], story.turns[-1])
+        await story.say("and on")
+        assert story.tags == ["proactive.above_landing.no_prior"]

@@ -57,7 +57,7 @@ async def test_a_refusal_for_length_whose_summary_fails_too_ends_in_the_emergenc
         idle = await story.say("go")
         assert (idle.stop, story.answers[-1]) == ("done", "fits now")
         assert story.tags == ["reactive.provider_failed.no_prior", "emergency.compacted"]
-        assert len([b for b in story.bodies(UserSaid)]) == 1
+        assert len(story.bodies(UserSaid)) == 1
 
 
 async def test_out_of_steps_at_the_limit_the_force_stop_makes_room_first(tmp_path: Path) -> None:
@@ -95,6 +95,10 @@ async def test_five_turns_with_a_failing_summariser_ask_it_three_times(tmp_path:
         assert len(story.summaries) == 3
         assert len(story.bodies(CompactionFailed)) == 3
         assert story.tags.count("emergency.compacted") > 1
+        assert "summaries off after 3 failures" in story.meter.automatic
+        story.model.default = scripted([*talk(3, 100)]).default
+        assert (await story.wish(Compact())).committed
+        assert story.meter.automatic == "on"
         assert story.said(Gated)
 
 

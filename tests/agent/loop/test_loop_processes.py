@@ -52,9 +52,10 @@ class User:
 
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
         self.folder.mkdir(exist_ok=True)
-        homes = {f"XDG_{name}_HOME": str(self.root / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        names = ("DATA", "CONFIG", "STATE", "CACHE")
+        env = os.environ | {f"XDG_{name}_HOME": str(self.root / name.lower()) for name in names}
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-c", MAIN, *arguments, cwd=self.folder, env={**os.environ, **homes, "PYTHONPATH": str(ROOT)},
+            sys.executable, "-c", MAIN, *arguments, cwd=self.folder, env={**env, "PYTHONPATH": str(ROOT)},
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from agent.wire import (
     Inspect,
     Inspected,
     Metered,
+    Opened,
     Pin,
     Planned,
     Prune,
@@ -44,7 +45,14 @@ from tests.agent.loop.harness import (
     spoken,
 )
 
-BIG = '[models."openai/big"]\nwindow = 1000000\nmax_output = 8000\n[models."openai/small"]\nwindow = 8000\nmax_output = 1000'
+BIG = """
+[models."openai/big"]
+window = 1000000
+max_output = 8000
+[models."openai/small"]
+window = 8000
+max_output = 1000
+"""
 
 
 async def gathered(story: Story, turns: int = 5) -> list[int]:
@@ -142,6 +150,7 @@ async def test_after_an_undo_no_proactive_gate_acts_until_it_has_grown(tmp_path:
             await story.say("go on")
         assert (await story.wish(Undo())).committed
         assert story.meter.used >= story.meter.trigger
+        assert "after an undo" in story.meter.automatic
         await story.say("go on")
         assert len(story.bodies(Compacted)) == 1
         while len(story.bodies(Compacted)) < 2:
@@ -232,6 +241,18 @@ async def test_a_budget_chosen_now_is_stronger_than_the_flag_this_run_was_starte
         assert story.meter.budget == 24_000
     async with story.again(flags={"context.budget": "28k"}) as later:
         assert later.meter.budget == 28_000
+
+
+async def test_a_budget_above_the_limit_of_the_first_model_is_said_once_at_the_start(tmp_path: Path) -> None:
+    async with Story(tmp_path, scripted(["ok", "ok"]), window=32_000, budget="200k") as story:
+        (opened,) = story.said(Opened)
+        assert [n for n in opened.notices if "cut to what the window can take" in n]
+        assert (story.meter.budget, story.meter.budget_rule) == (28_000, "200k")
+        await story.say("hi")
+        assert "cut to" not in story.told
+    async with Story(tmp_path / "other", scripted(["ok"]), budget="100000", window=200_000) as story:
+        assert (story.meter.budget, story.meter.budget_rule) == (100_000, "100000")
+        assert not story.said(Opened)[0].notices
 
 
 async def test_a_budget_above_the_limit_is_cut_and_said(tmp_path: Path) -> None:
