@@ -341,7 +341,8 @@ async def test_a_transient_error_after_partial_text_of_a_summary_is_tried_again_
 async def test_a_proactive_compaction_that_ends_above_the_landing_is_rejected_and_the_turn_goes_on(
     tmp_path: Path,
 ) -> None:
-    model = scripted([*talk(6, 2_200), "word " * 3_600, "on"])
+    # With a short summary it would fit; this one is nearly as long as it may be.
+    model = scripted([*talk(6, 2_800), "word " * 2_700, "on"], [summary("word " * 1_050)])
     async with Story(tmp_path, model, budget="12k") as story:
         await worked(story, 7)
         assert story.meter.trigger <= story.meter.used < story.meter.limit
