@@ -51,11 +51,18 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for the next turn, in dollars, and after how many turns a rewrite pays back; None is "no price known"."""
+    """Money for the next turn, in dollars, and after how many turns a rewrite pays back; None is "no price known".
+
+    Of a compaction, too: what its summary costs `flattened` (a request of its own) and `in_context` (inside the
+    conversation; None where another model summarises). `way` is the one it will be asked for in; `rewrite` holds it.
+    """
 
     keep: float | None = None
     rewrite: float | None = None
     breakeven_turns: int | None = None
+    flattened: float | None = None
+    in_context: float | None = None
+    way: Literal["flattened", "in_context"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,16 +16,15 @@ from dataclasses import replace
 from agent.model import Request
 from agent.outgoing import next_request
 from agent.session import Session
-from compaction import cache
+from agent.summary_price import summary_price, way_of
 from compaction.gates import Compact
-from compaction.records import Gate
 from compaction.summary import in_context_text
-from compaction.tokens import calibration
 
 
 def request_in_place(session: Session, decision: Compact, focus: str, cap: int, output: int) -> Request | None:
     """The request for a summary of `cap` tokens, `output` with its thinking; None: the other way is to be taken."""
-    if not _wanted(session, decision, cap):
+    price = summary_price(session, decision.cut, focus)
+    if way_of(session, decision.gate, price) != "in_context":
         return None
     text = in_context_text(session.kit.summary_prompts, focus=focus, cap_tokens=cap)
     need = session.size().total + session.estimate_text(text)
@@ -33,28 +32,8 @@ def request_in_place(session: Session, decision: Compact, focus: str, cap: int, 
     if room is not None and limit is not None and (need >= limit or need + output > room):
         return None
     request = next_request(session, output)
+    # The instruction is said once and carries no mark: nothing after it will ever be read from a cache.
     return replace(request, messages=(*request.messages, {"role": "user", "content": text}), restartable=True)
-
-
-def _wanted(session: Session, decision: Compact, cap: int) -> bool:
-    mode = session.kit.settings.summary_mode
-    if mode == "flattened" or decision.gate not in (Gate.ASKED, Gate.PROACTIVE):
-        return False
-    if session.summariser().endpoint.name != session.view.model:
-        return False
-    return mode == "in_context" or _cheaper(session, decision, cap)
-
-
-def _cheaper(session: Session, decision: Compact, cap: int) -> bool:
-    """Whether the cache, while it is warm, makes this the cheaper way."""
-    meter, prices = session.meter(), session.target.prices
-    if prices is None or not meter.cache.warm_s:
-        return False
-    flattened = round(session.ruler.items(decision.cut.prefix) * calibration(session.view))
-    inside, apart = cache.summary_costs(
-        size=meter.used, cached=meter.cache.next_cached, flattened=flattened, output=cap, prices=prices
-    )
-    return inside < apart
 
 
 __all__ = ["request_in_place"]

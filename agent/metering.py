@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from agent.forecast import COLD, forecast, forecast_next, replies
+from agent.summary_price import SUMMARY_SHARE, summary_price, way_of
 from agent.wire import CacheState, Inspected, Meter, Plan, Price, Row
 from compaction import cache
 from compaction.attempts import backoff, said_stopped
@@ -24,9 +25,6 @@ from compaction.view import View, step
 
 if TYPE_CHECKING:
     from agent.session import Session
-
-# What a summary usually comes to when nothing is known of it yet: a third of what is allowed.
-SUMMARY_SHARE = 3
 
 # What an answer costs in the next turn's price, tokens: the middle of what coding agents' replies come to.
 NEXT_OUTPUT = 500
@@ -152,9 +150,16 @@ def compact_plan(session: Session, up_to: int | None = None) -> Plan:
     body = Compacted(summary, "", cut.first_kept, cut.prefix_from, None, "", Gate.ASKED, 0, 0, "")
     after = step(view, Record(session.log.next_id, 0.0, body))
     rows = tuple((i.record, i.title, ruler.item(i)) for i in cut.prefix)
-    plan = _plan(session, "compact", tuple(dict.fromkeys(i.record for i in cut.prefix)), rows, after, before)
+    costs = summary_price(session, cut)
+    way = way_of(session, Gate.ASKED, costs)
+    once = 0.0 if costs is None else (costs.in_context if way == "in_context" else None) or costs.flattened
+    plan = _plan(session, "compact", tuple(dict.fromkeys(i.record for i in cut.prefix)), rows, after, before, once)
+    price = replace(plan.price, way=way)
+    if costs is not None:
+        inside = None if costs.in_context is None else round(costs.in_context, 6)
+        price = replace(price, flattened=round(costs.flattened, 6), in_context=inside)
     kept = tuple((i.record, i.title, ruler.item(i)) for i in cut.tail)
-    return replace(plan, first_kept=cut.first_kept, kept_rows=kept)
+    return replace(plan, first_kept=cut.first_kept, kept_rows=kept, price=price)
 
 
 def _plan(
@@ -164,8 +169,12 @@ def _plan(
     rows: tuple[tuple[int, str, int], ...],
     after: View,
     before: int,
+    once: float = 0.0,
 ) -> Plan:
-    """What goes, what that frees, where the cache breaks, what is read again, and the price either way."""
+    """What goes, what that frees, where the cache breaks, what is read again, and the price either way.
+
+    `once` is what the rewrite itself costs, dollars.
+    """
     view, ruler = session.view, session.ruler
     factor = calibration(view)
     left = calibrated(after, ruler)
@@ -176,14 +185,6 @@ def _plan(
     common = min(round(cache.predicted(now, then) * factor), state.next_cached)
     price = Price()
     if session.target.prices is not None:
-        once = 0.0
-        if what == "compact":
-            output = session.budget.summary_cap // SUMMARY_SHARE
-            flattened = round(sum(tokens for _, _, tokens in rows) * factor)
-            _, once = cache.summary_costs(
-                size=before, cached=state.next_cached, flattened=flattened, output=output,
-                prices=session.target.prices,
-            )  # fmt: skip
         back = cache.breakeven(
             size=before, after=left, cached_now=state.next_cached, cached_after=common, prices=session.target.prices,
             output=NEXT_OUTPUT, once=once,

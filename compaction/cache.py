@@ -350,12 +350,9 @@ def summary_costs(*, size: int, cached: int, flattened: int, output: int, prices
     """A summary asked for inside the conversation and in a request of its own, dollars each.
 
     `size` tokens of conversation, of which `cached` are in the cache; `flattened` tokens of the separate request, which
-    no cache knows. No later request repeats either, so nothing of them is written for one.
+    no cache knows and no later request repeats.
     """
-    cached = max(0, min(cached, size))
-    answer = output * prices.output
-    inside = cached * prices.read + (size - cached) * prices.input + answer
-    return inside / _MILLION, (flattened * prices.input + answer) / _MILLION
+    return price_of_next(size, cached, output, prices), (flattened * prices.input + output * prices.output) / _MILLION
 
 
 __all__ = [

@@ -149,7 +149,10 @@ def inspected(inspected: Inspected) -> Object:
 
 def plan(plan: Plan) -> Object:
     """What a rewrite would do."""
-    price = {"keep": plan.price.keep, "rewrite": plan.price.rewrite, "breakeven_turns": plan.price.breakeven_turns}
+    said = plan.price
+    price: Object = {"keep": said.keep, "rewrite": said.rewrite, "breakeven_turns": said.breakeven_turns}
+    if said.way is not None:
+        price["summary"] = {"way": said.way, "flattened": said.flattened, "in_context": said.in_context}
     return {
         "records": list(plan.records),
         "freed": plan.freed,

@@ -158,6 +158,13 @@ def plan(plan: Plan) -> str:
         turns = price.breakeven_turns
         pays = "it does not pay for itself" if turns is None else f"it pays for itself after {turns:,} turns"
         lines.append(f"next turn {money(price.keep) or '?'} as it is, {money(price.rewrite) or '?'} after; {pays}")
+    if price.way is not None and price.flattened is not None:
+        inside = "not possible" if price.in_context is None else money(price.in_context)
+        chosen = "inside the conversation" if price.way == "in_context" else "in a request of its own"
+        lines.append(
+            f"of it for the summary: {money(price.flattened)} in a request of its own, {inside} inside the conversation;"
+            f" it is asked for {chosen}"
+        )
     return "\n".join(lines)
 
 
