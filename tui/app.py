@@ -54,7 +54,6 @@ from tui.context_screen import ContextScreen
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
 from tui.meter_bar import SHORT_ROWS, MeterBar
-from tui.overlay import Overlay
 from tui.palette import ULLAGE_DARK, ULLAGE_LIGHT
 from tui.plain import only_ascii
 from tui.plans import PlanScreen, ReviewScreen
@@ -100,7 +99,7 @@ class UllageApp(App[int]):
         self._inbox: deque[Event] = deque()
         self._desk = Desk(self, choices, keymap or {})
         self._history, self._remember = history, remember
-        self._ascii = self._desk.ascii = only_ascii(os.environ) if ascii is None else ascii
+        self._ascii = only_ascii(os.environ) if ascii is None else ascii
         self._now = now
         self.session: str | None = None
 
@@ -167,12 +166,9 @@ class UllageApp(App[int]):
         transcript, prompt = home.query_one(Transcript), home.query_one(Prompt)
         activity, foot, approval = home.query_one(Activity), home.query_one(Foot), home.query_one(Approval)
         blocks = self._desk.presenter.show(event)
-        for screen in self.screen_stack[1:]:
-            if isinstance(screen, Overlay) and screen.is_mounted:
-                screen.hear(event)
         match event:
             case Opened():
-                self.session, self._desk.opened = event.session, event
+                self.session = event.session
                 self._desk.costs.clear()
                 transcript.forget()
                 prompt.folder = event.folder
@@ -201,7 +197,7 @@ class UllageApp(App[int]):
             case Reviewing():
                 self.push_screen(ReviewScreen(event))
             case Inspected():
-                ContextScreen.open(self, event, ascii=self._ascii)
+                ContextScreen.open(self, event)
             case Queued(texts=texts):
                 home.query_one(Queue).show(texts)
             case Returned(text=text):
@@ -223,6 +219,10 @@ class UllageApp(App[int]):
             case _:
                 assert_never(event)
         transcript.show(blocks)
+
+    def on_text_area_changed(self) -> None:
+        """Somebody types."""
+        self.screen_stack[0].query_one(Transcript).typed()
 
     def on_transcript_moved(self, message: Transcript.Moved) -> None:
         """How far the end is."""

@@ -4,13 +4,15 @@ Not what a block looks like (`present` decides, `strips` draws) and not durable:
 
 Invariants
  1. Only pieces near the view are laid out; ten thousand blocks cost what a screenful costs.
- 2. A streaming answer is plain text laid out at its last line only, drawn at most `RATE` times a second.
+ 2. A streaming answer is plain text laid out at its last line only, drawn at most `RATE` times a second; while
+    somebody types, only behind the echo of a key.
  3. The end stays in view until the reader scrolls away, and again once they come back; what is read never jumps.
  4. A block whose key is known replaces the earlier one where it stands.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -40,6 +42,10 @@ from tui.strips import INDENT, PROSE, Piece
 # Text drawn more often than this is not read any better and makes keys wait; times a second.
 RATE = 15
 
+# As long as this since the last key somebody is typing, seconds: slow typing, and short enough that text which waits
+# for a key that does not come is not missed.
+TYPING = 0.15
+
 
 class Transcript(ScrollView, can_focus=False):
     """All blocks of a session, newest at the end."""
@@ -64,6 +70,7 @@ class Transcript(ScrollView, can_focus=False):
         self._live: Live | None = None
         self._arrived: list[Streaming] = []
         self._timer: Timer | None = None
+        self._drawn = self._typed = 0.0
         self._follows = True
         self._moving = False
         self._measuring = self._filling = False
@@ -96,6 +103,12 @@ class Transcript(ScrollView, can_focus=False):
         self._arrived.append(event)
         if self._timer is None:
             self._timer = self.set_timer(1 / RATE, self._beat)
+
+    def typed(self) -> None:
+        """A key was pressed: what arrived is drawn behind its echo, so that the next key does not wait for it."""
+        self._typed = time.monotonic()
+        if self._arrived and self._typed - self._drawn >= 1 / RATE:
+            self.call_after_refresh(self._draw)
 
     def learn(self, record: Record) -> None:
         """A reply on disk takes the place of the text that arrived for it."""
@@ -285,6 +298,13 @@ class Transcript(ScrollView, can_focus=False):
 
     def _beat(self) -> None:
         self._timer = None
+        if self._arrived and time.monotonic() - self._typed < TYPING:
+            self._timer = self.set_timer(TYPING, self._beat)
+        else:
+            self._draw()
+
+    def _draw(self) -> None:
+        self._drawn = time.monotonic()
         arrived, self._arrived = self._arrived, []
         for kind, text in runs(arrived):
             self._grow(kind, text)
