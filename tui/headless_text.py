@@ -162,8 +162,8 @@ def plan(plan: Plan) -> str:
         inside = "not possible" if price.in_context is None else money(price.in_context)
         chosen = "inside the conversation" if price.way == "in_context" else "in a request of its own"
         lines.append(
-            f"of it for the summary: {money(price.flattened)} in a request of its own, {inside} inside the conversation;"
-            f" it is asked for {chosen}"
+            f"of it for the summary: {money(price.flattened)} in a request of its own, "
+            f"{inside} inside the conversation; it is asked for {chosen}"
         )
     return "\n".join(lines)
 
