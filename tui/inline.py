@@ -24,7 +24,8 @@ from tui.front import LONGEST_END, Choices, History, Works
 from tui.inline_desk import InlineDesk
 from tui.inline_live import SPIN
 from tui.inline_plain import PlainLines
-from tui.inline_talk import Surface, Talk
+from tui.inline_surface import Surface
+from tui.inline_talk import Talk
 from tui.plain import only_ascii
 from tui.recall import Recall
 

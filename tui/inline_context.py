@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agent.wire import Compact, Inspect, Inspected, Pin, Prune
+from agent.wire import Compact, Inspected, Pin, Prune
 from agent.wire import Row as Item
 from compaction.records import Record
 from tui.commands import numbers
@@ -28,8 +28,8 @@ ORDERS: dict[str, Callable[[Item], object]] = {
 # A narrow screen shows what a choice is made by; cells.
 WIDE_ENOUGH = 60
 
-HELP = "12 14-18 plans a prune · p 12 pins or unpins · v 12 shows it whole · c 12 compacts up to it · "
-HELP += "s tokens, kind, age, number sorts · /word narrows · enter closes"
+HELP = "enter closes · 12 14-18 plans a prune · p 12 pins or unpins · v 12 shows it whole · c 12 compacts up to it"
+HELP += " · s tokens, kind, age, number sorts · /word narrows"
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class Context:
     def _one(self, word: str, item: Item) -> Reply:
         match word:
             case "p" | "pin" | "unpin":
-                return Reply((Pin(item.record, on=item.state != "pinned"), Inspect()), over=False)
+                return Reply((Pin(item.record, on=item.state != "pinned"),), over=False)
             case "c" | "compact":
                 return Reply((Compact(up_to=item.record),))
             case "v" | "view" | "show":

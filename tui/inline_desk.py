@@ -15,21 +15,28 @@ from tui.actions import (
     CopyAnswer,
     CopySelection,
     CycleMode,
+    Examine,
+    Export,
     Leave,
     PickModel,
     PickRewind,
     PickSession,
     Say,
     Scroll,
+    SearchLog,
     ShowSheet,
+    ShowTimeline,
     TellBudget,
     ToggleFolds,
+    ViewWhole,
 )
 from tui.commands import help_text
 from tui.front import Choices
+from tui.inline_lists import Pick, Picking
+from tui.inline_log import InlineLog
 from tui.inline_print import Row, prose, row, rows
-from tui.inline_questions import Pick, Picking
-from tui.inline_talk import Surface, Talk
+from tui.inline_surface import Surface
+from tui.inline_talk import Talk
 from tui.plain import one_line, plural
 from tui.priced import budget_of
 
@@ -67,7 +74,7 @@ class InlineDesk:
             case Say():
                 talk.say(action)
             case ShowSheet(what=what):
-                text = {"help": help_text, "keys": lambda: KEYS, "cost": talk.costs.table}[what]()
+                text = help_text() if what == "help" else KEYS if what == "keys" else talk.costs.table()
                 talk.print([(), *self._sheet(text)])
             case TellBudget():
                 talk.say(Say(budget_of(talk.meter)))
@@ -84,12 +91,14 @@ class InlineDesk:
                 talk.mode = modes[(modes.index(talk.mode) + 1) % len(modes)]
                 talk.send(SetMode(talk.mode))
             case ToggleFolds():
-                if talk.hidden is None:
+                if talk.printer.hidden is None:
                     talk.say(Say("Nothing was folded."))
                 else:
-                    talk.print(rows(talk.hidden, self.surface.width(), open=True))
+                    talk.print(rows(talk.printer.hidden, self.surface.width(), open=True))
             case Leave():
                 self.surface.leave(0)
+            case ViewWhole() | SearchLog() | ShowTimeline() | Export() | Examine():
+                InlineLog(talk, self.surface, self.choices.log).perform(action)
             case CopySelection() | Scroll():
                 pass  # the terminal's own
             case _:

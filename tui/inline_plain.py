@@ -133,7 +133,7 @@ class PlainLines:
         """Nothing is ever drawn anew; but it may be time to ask for a line."""
         self._sign()
         if self.talk is not None:
-            self.talk.seen()
+            self.talk.asks.seen()
 
     def ask(self, question: Question | None) -> None:
         """The choices are printed once."""

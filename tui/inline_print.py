@@ -174,18 +174,28 @@ def rows(block: Block, width: int, *, open: bool = False) -> list[Row]:
         case "tool" | "shell":
             mark = {"running": "◌", "done": "✓", "failed": "✗", None: "$"}[block.state]
             style = {"running": "class:quiet", "done": "class:good", "failed": "class:error", None: "class:user"}
-            title = (style[block.state], f"{mark} "), ("class:strong", block.title), ("class:quiet", f"  {facts}")
-            return [(), title, *body(block, open=open)]
+            return [(), *_title(style[block.state], mark, block.title, facts, width), *body(block, open=open)]
         case "divider":
             said_ = f"── {block.title}" + (f" · {facts}" if facts else "") + " "
             ruled = said_ + "─" * max(2, min(width, MOST_RULE) - cell_len(said_))
-            head_ = prose(ruled, width, "class:divider") if cell_len(ruled) > width else [row(ruled, "class:divider")]
+            fits = cell_len(ruled) <= width
+            head_ = [row(ruled, "class:divider")] if fits else prose(said_.rstrip(), width, "class:divider", "", "   ")
             return [(), *head_, *(markdown(block.body, width) if open else [])]
         case "warning" | "error":
             mark = "▲ " if block.role == "warning" else "✗ "
             return [(), *_paragraphs(block.body, width, f"class:{block.role}", mark)]
         case "notice" | "quiet":
             return _paragraphs(block.body, width, "class:quiet" if block.role == "quiet" else "class:notice", "· ")
+
+
+def _title(style: str, mark: str, title: str, facts: str, width: int) -> list[Row]:
+    """On one row if it fits; else the facts go under it."""
+    whole = f"{mark} {title}" + (f"  {facts}" if facts else "")
+    if cell_len(whole) <= width:
+        return [((style, f"{mark} "), ("class:strong", title), ("class:quiet", f"  {facts}" if facts else ""))]
+    first, *others = prose(title, width, "class:strong", f"{mark} ", "  ")
+    head: Row = ((style, f"{mark} "), ("class:strong", text_of(first)[2:]))
+    return [head, *others, *(prose(facts, width, "class:quiet", "  ") if facts else [])]
 
 
 def _folded(block: Block) -> tuple[list[str], int, list[str]]:

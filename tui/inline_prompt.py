@@ -141,7 +141,7 @@ class Screen:
 
     def _drawn(self) -> None:
         if not self._held:
-            self.talk.seen()
+            self.talk.asks.seen()
 
     # ── what a surface does ──
 
@@ -160,8 +160,9 @@ class Screen:
             renderer.erase()
         fragments = [*self._fragments(out), ("", "\n")]
         print_formatted_text(self.app.output, fragments, STYLE, color_depth=self.app.color_depth)
+        # Drawn at once and flushed together: a frame later the prompt would be seen to flicker, and a paste be unframed.
+        self.app._redraw()
         self.app.output.flush()
-        self.app.invalidate()
 
     def changed(self) -> None:
         """Draw the live area anew; from the top when it has become smaller."""

@@ -10,21 +10,16 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 from agent.wire import Answer, Asking, Interrupt, Plan, Prune, Reviewed, Reviewing
 from tui.actions import Wish
 from tui.block import Block
-from tui.completion import rank
 from tui.front import KEYS
 from tui.inline_print import Row, body, prose, row, table
 from tui.plain import one_line, plural, safe, tokens
 from tui.priced import totals
-
-# A list longer than this scrolls its own beginning away on a common terminal; typing finds the rest.
-LISTED = 15
 
 # A diff or a command longer than this scrolls the question's beginning away: its head and tail are printed, and `v`
 # prints all of it. Rows.
@@ -248,61 +243,3 @@ class Review:
             self.state, self.summary = "asked", text
             return Reply((Reviewed(text),)) if text.strip() else WAITS
         return self.key(text.strip().lower())
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """One row of a list: what is shown and searched, a quiet remark, what choosing it wishes for."""
-
-    label: str
-    wish: Wish
-    remark: str = ""
-
-
-@dataclass(slots=True)
-class Picking:
-    """A numbered list: a number chooses, words narrow it."""
-
-    title: str
-    picks: Sequence[Pick]
-    shown: list[Pick] = field(default_factory=list)
-    guarded: ClassVar[bool] = False
-    of_turn: ClassVar[bool] = False
-    writing: ClassVar[bool] = True
-    hint: ClassVar[str] = "a number chooses · words narrow the list · enter leaves"
-
-    def __post_init__(self) -> None:
-        self.shown = list(self.picks)
-
-    def rows(self, width: int) -> list[Row]:
-        """The numbered rows."""
-        out: list[Row] = [(), row(self.title, "class:strong")]
-        for number, pick in enumerate(self.shown[:LISTED], 1):
-            label, remark = one_line(pick.label, 100), one_line(pick.remark, 100)
-            found = prose(f"{label}  {remark}" if remark else label, width, "", f"{number:>3}  ")
-            out += [*found[:2]]
-        if (more := len(self.shown) - LISTED) > 0:
-            out.append(row(f"     … {more} more", "class:quiet"))
-        return out
-
-    def key(self, key: str) -> Reply:
-        """Esc leaves."""
-        return Reply() if key == "escape" else WAITS
-
-    def line(self, text: str) -> Reply:
-        """A number, or words."""
-        said = text.strip()
-        if not said:
-            return Reply()
-        if said.isascii() and said.isdigit():
-            if 0 < int(said) <= min(len(self.shown), LISTED):
-                return Reply((self.shown[int(said) - 1].wish,))
-            return Reply(rows=(row(f"There is no {said} in the list.", "class:warning"),), over=False)
-        labels = {f"{pick.label} {pick.remark} {index}": pick for index, pick in enumerate(self.picks)}
-        found = [labels[name] for name in rank(said, labels, most=500)]
-        if len(found) == 1:
-            return Reply((found[0].wish,))
-        if not found:
-            return Reply(rows=(row(f"Nothing in the list holds “{one_line(said, 60)}”.", "class:warning"),), over=False)
-        self.shown = found
-        return Reply(rows=tuple(self.rows(80)), over=False)

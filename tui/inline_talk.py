@@ -3,18 +3,16 @@
 Not drawing: a `Surface` prints, keeps the draft, and hands keys in. All of it happens on the surface's loop.
 
 Invariants
- 1. What is printed is never printed again; what may still change stands in the live area.
- 2. A guarded question hears nothing until it was seen for `SETTLE` seconds.
- 3. Questions are asked one at a time, in the order they came; those of a turn end with it.
+ 1. What may still change stands in the live area; what is printed is finished (`inline_printer`).
+ 2. While a question is open, lines and keys are its answers and nothing else (`inline_asks`).
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, assert_never
+from typing import assert_never, get_args
 
 from agent.wire import (
     Appended,
@@ -27,6 +25,7 @@ from agent.wire import (
     Finished,
     Gated,
     Idle,
+    Inspect,
     Inspected,
     Interrupt,
     Meter,
@@ -39,77 +38,32 @@ from agent.wire import (
     Restreamed,
     Returned,
     Reviewing,
+    Shell,
     Steer,
     Streaming,
     Submit,
     Told,
     ToolRunning,
 )
-from compaction.records import AssistantSaid, Record, SettingsChanged, UserSaid
+from compaction.records import AssistantSaid, Pinned, Record, SettingsChanged, UserSaid
 from tui import inline_questions as questions
 from tui.actions import Action, Leave, PickRewind, Say, Wish
-from tui.block import Block, Fold
 from tui.commands import parse
 from tui.costs import Costs
-from tui.front import SETTLE, TWICE
+from tui.front import TWICE
+from tui.inline_asks import Asks
 from tui.inline_context import Context
 from tui.inline_live import Live
-from tui.inline_print import MOST_PROSE, Growing, Row, prose, row, rows
-from tui.inline_questions import Question, Reply
-from tui.plain import one_line, safe
+from tui.inline_print import Row, prose
+from tui.inline_printer import Printer
+from tui.inline_questions import Question
+from tui.inline_surface import Surface
+from tui.plain import one_line
 from tui.present import Presenter
 from tui.recall import Recall
 
-# Of a session that is gone on with, this much is printed again: about two screens. Blocks.
-REPLAYED = 40
-
 # A turn shorter than this was watched; seconds.
 LONG_TURN = 20.0
-
-T = TypeVar("T")
-
-
-class Surface(Protocol):
-    """Where it happens."""
-
-    def width(self) -> int:
-        """Cells of a row."""
-
-    def show(self, rows: Sequence[Row]) -> None:
-        """Print these, for good."""
-
-    def changed(self) -> None:
-        """The live area is another."""
-
-    def ask(self, question: Question | None) -> None:
-        """A question is asked, or none any more: the draft steps aside, or comes back."""
-
-    def write(self, text: str) -> None:
-        """Put `text` before the draft."""
-
-    def fill(self, text: str) -> None:
-        """What an open question is written about, to be changed."""
-
-    def edit(self, text: str, then: Callable[[str], None]) -> None:
-        """Let the user edit `text`."""
-
-    def read(self, load: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Read on a thread, go on here."""
-
-    def copy(self, text: str) -> bool:
-        """To the clipboard, if there is a way."""
-
-    def call(self, text: str) -> None:
-        """Ask for attention."""
-
-    def title(self, text: str) -> None:
-        """Name the window."""
-
-    def turned(self, meter: Meter) -> None:
-        """A turn ended with these numbers."""
-
-    def leave(self, status: int) -> None:
-        """End."""
 
 
 @dataclass(slots=True)
@@ -125,30 +79,30 @@ class Talk:
     now: Callable[[], float] = time.monotonic
     presenter: Presenter = field(default_factory=Presenter)
     costs: Costs = field(default_factory=Costs)
+    printer: Printer = field(init=False)
     live: Live = field(init=False)
+    asks: Asks = field(init=False)
     meter: Meter = field(default_factory=Meter)
     metered_at: float = 0.0
     mode: Mode = "ask"
-    model: str = ""
     folder: str = "."
     session: str | None = None
+    path: str = ""
     busy: bool = False
-    question: Question | None = None
     records: dict[int, Record] = field(default_factory=dict)
     answer: str = ""
-    hidden: Block | None = None
-    _waiting: deque[Question] = field(default_factory=deque)
-    _replayed: deque[Block] = field(default_factory=lambda: deque(maxlen=REPLAYED))
-    _replays: int = 0
-    _held: dict[str, Block] = field(default_factory=dict)
-    _growing: Growing | None = None
-    _out: list[Row] = field(default_factory=list)
-    _seen_at: float | None = None
     _broke_at: float = float("-inf")
     _stopped_at: float = float("-inf")
 
     def __post_init__(self) -> None:
+        self.printer = Printer(self.surface)
         self.live = Live(self.now)
+        self.asks = Asks(self.surface, self.printer, self.wish, self.now, self.editor)
+
+    @property
+    def question(self) -> Question | None:
+        """The one that is open."""
+        return self.asks.open
 
     # ── events ──
 
@@ -160,47 +114,48 @@ class Talk:
 
     def take(self, event: Event) -> None:
         """One event."""
-        if isinstance(event, Appended) and isinstance(event.record.body, AssistantSaid):
-            blocks: Sequence[Block] = self._settled(event, event.record.body)
-        else:
-            blocks = self.presenter.show(event)
-        if isinstance(event, Appended) and event.replay:
-            self._replayed.extend(blocks)
-            self._replays += len(blocks)
+        blocks = self.presenter.show(event)
+        if isinstance(event, Appended):
             self._learn(event.record)
+            if event.replay:
+                self.printer.replay(blocks)
+            elif isinstance(event.record.body, AssistantSaid):
+                self.printer.settle(blocks)
+            else:
+                self.printer.show(blocks)
             return
-        if self._replays and not isinstance(event, Opened):
-            self._replay()
+        if not isinstance(event, Opened):
+            self.printer.replayed()
+        self._concerns(event)
+        self.printer.show(blocks)
+        if isinstance(event, Idle) and event.session:
+            self.surface.turned(self.meter)
+
+    def _concerns(self, event: Event) -> None:
         match event:
             case Opened():
                 self._opened(event)
-            case Appended(record=record):
-                self._learn(record)
             case Streaming(text=text, kind=kind):
                 self.live.note(event)
                 if kind == "text":
-                    self._stream(text)
+                    self.printer.stream(text)
             case Restreamed():
-                self._end_stream("The answer starts over.")
+                self.printer.end_stream("The answer starts over.")
             case ToolRunning() | Progress():
                 self.live.note(event)
             case Metered(meter=meter):
                 self.meter, self.metered_at = meter, self.now()
             case Asking():
-                self._ask(questions.Approval(event))
+                self.asks.ask(questions.Approval(event))
                 self.surface.call(f"Ullage asks: {one_line(event.title)}")
             case Planned(plan=plan, offered=True) if plan.what == "prune" and plan.records:
-                self._ask(questions.Planned(plan))
+                self.asks.ask(questions.Planned(plan))
             case Planned(plan=plan, offered=True) if plan.rows or plan.kept_rows or not plan.why_nothing:
                 self.print(questions.plan_rows(plan, self.surface.width()))
             case Reviewing():
-                self._ask(questions.Review(event))
+                self.asks.ask(questions.Review(event))
             case Inspected():
-                if isinstance(self.question, Context):
-                    self.question.event = event
-                    self.print(self.question.rows(self.surface.width()))
-                else:
-                    self._ask(Context(event, self.records.get))
+                self._inspected(event)
             case Queued(texts=texts):
                 self.live.queue = texts
             case Returned(text=text) | Drafted(text=text):
@@ -210,20 +165,17 @@ class Talk:
                 self.live.begin(what)
             case Idle() | Crashed():
                 self._idle()
-            case Gated() | Finished() | Told() | Planned():
+            case Appended() | Gated() | Finished() | Told() | Planned():
                 pass
             case _:
                 assert_never(event)
-        self._show(blocks)
-        if isinstance(event, Idle) and event.session:
-            self.surface.turned(self.meter)
 
     def _opened(self, event: Opened) -> None:
-        self.session, self.folder, self.mode, self.model = event.session, event.folder, event.mode, event.model
+        self.session, self.path, self.folder, self.mode = event.session, event.path, event.folder, event.mode
         self.costs.clear()
         self.records.clear()
-        self._replayed.clear()
-        self._replays, self.answer = 0, ""
+        self.printer.forget()
+        self.answer = ""
         self.surface.title(f"ullage · {event.folder}")
 
     def _learn(self, record: Record) -> None:
@@ -234,173 +186,75 @@ class Talk:
                 self.answer = text
             case UserSaid(text=text, how=how) if how != "shell":
                 self.recall.add(text)
-            case SettingsChanged(mode=mode, model=model):
-                self.mode = mode if mode is not None else self.mode  # type: ignore[assignment]
-                self.model = model or self.model
+            case SettingsChanged(mode=said):
+                self.mode = next((mode for mode in get_args(Mode) if mode == said), self.mode)
+            case Pinned() if isinstance(self.question, Context):
+                self.send(Inspect(again=True))
             case _:
                 pass
 
-    def _replay(self) -> None:
-        earlier = self._replays - len(self._replayed)
-        if earlier > 0:
-            self.print([row(f"… {earlier} earlier; /context and /rewind know them all", "class:quiet")])
-        held, self._replays = list(self._replayed), 0
-        self._replayed.clear()
-        done = {block.key for block in held if block.state != "running"}
-        self._show([block for block in held if block.state != "running" or block.key not in done])
+    def _inspected(self, event: Inspected) -> None:
+        if isinstance(self.question, Context):
+            self.question.event = event
+            self.print(self.question.rows(self.surface.width()))
+        elif not event.again:
+            self.asks.ask(Context(event, self.records.get))
 
     def _idle(self) -> None:
-        if self.live.elapsed() >= LONG_TURN and self.busy:
+        if self.busy and self.live.elapsed() >= LONG_TURN:
             self.surface.call("Ullage is done")
         self.busy = False
         self.live.end()
-        self._end_stream("")
-        held, self._held = self._held, {}
-        for block in held.values():
-            self.print(rows(block, self.surface.width()))
-        self._waiting = deque(question for question in self._waiting if not question.of_turn)
-        if self.question is not None and self.question.of_turn:
-            self._next()
+        self.printer.end_stream()
+        self.printer.rest()
+        self.asks.end_of_turn()
 
     # ── printing ──
 
     def print(self, more: Sequence[Row]) -> None:
         """Print with the batch."""
-        self._out += more
+        self.printer.print(more)
 
     def say(self, action: Say) -> None:
         """A sentence of the screen's own."""
-        self._show([self.presenter.say(action.level, action.text)])
-
-    def flush(self) -> None:
-        """All that was printed goes out; the live area is drawn anew."""
-        if self._out:
-            out, self._out = self._out, []
-            self.surface.show(out)
-        self.surface.changed()
-
-    def _show(self, blocks: Sequence[Block]) -> None:
-        for block in blocks:
-            if block.role == "shell" and block.record is None:
-                self._held[block.key] = block
-                continue
-            if block.state == "running":
-                continue
-            self._held.pop(block.key, None)
-            if block.fold is not None and block.body and (block.fold == Fold() or len(rows(block, 80)) > 3):
-                self.hidden = block
-            self.print(rows(block, self.surface.width()))
-
-    def _stream(self, text: str) -> None:
-        if self._growing is None:
-            text = text.lstrip("\n")
-            if not text:
-                return
-            self._growing = Growing(max(8, min(self.surface.width(), MOST_PROSE)))
-            self.print([()])
-        self.print(self._growing.feed(safe(text)))
-        self.live.tail = self._growing.tail
-
-    def _settled(self, event: Appended, body: AssistantSaid) -> Sequence[Block]:
-        """The record of what was streamed: only what was not printed yet is."""
-        blocks = self.presenter.show(event)
-        growing = self._growing
-        said = next((block for block in blocks if block.role == "agent"), None)
-        if growing is None or said is None:
-            self._end_stream("")
-            return blocks
-        given = growing.given if said.body.startswith(growing.given) else growing.given.rstrip("\n")
-        if said.body.startswith(given):
-            self.print(growing.feed(said.body[len(growing.given) :]))
-            self._end_stream("")
-            return [block for block in blocks if block is not said]
-        self._end_stream("The whole answer:")
-        return blocks
-
-    def _end_stream(self, why: str) -> None:
-        if self._growing is not None:
-            self.print(self._growing.end())
-            self._growing, self.live.tail = None, ""
-            if why:
-                self.print([row(f"· {why}", "class:quiet")])
-
-    # ── questions ──
-
-    def _ask(self, question: Question) -> None:
-        self._waiting.append(question)
-        if self.question is None:
-            self._next()
+        self.printer.show([self.presenter.say(action.level, action.text)])
 
     def offer(self, question: Question) -> None:
         """A question of the screen's own."""
-        self._ask(question)
+        self.asks.ask(question)
         self.flush()
 
-    def _next(self) -> None:
-        self.question = self._waiting.popleft() if self._waiting else None
-        self._seen_at = None
-        if self.question is not None:
-            self.print(self.question.rows(self.surface.width()))
-        self.surface.ask(self.question)
-
-    def seen(self) -> None:
-        """The surface has drawn the question."""
-        if self._seen_at is None and self.question is not None and not self._out:
-            self._seen_at = self.now()
-
-    def _early(self) -> bool:
-        if self.question is None or not self.question.guarded:
-            return False
-        return self._seen_at is None or self.now() - self._seen_at < SETTLE
-
-    def _reply(self, reply: Reply) -> None:
-        question = self.question
-        self.print(reply.rows)
-        if reply.over:
-            self._next()
-        if reply.draft is not None and isinstance(question, questions.Review):
-            review = question
-            if self.editor:
-                self.surface.edit(reply.draft, lambda text: self._edited(review, text))
-            else:
-                review.write_here()
-                self.surface.fill(reply.draft)
-        for wish in reply.wishes:
-            self.wish(wish)
-        self.flush()
-
-    def _edited(self, review: questions.Review, text: str) -> None:
-        if self.question is review:
-            self._reply(review.edited(text))
+    def flush(self) -> None:
+        """All that was printed goes out; the live area is drawn anew."""
+        self.live.tail = self.printer.tail
+        self.printer.flush()
+        self.surface.changed()
 
     # ── what the user does ──
 
     def key(self, key: str) -> None:
         """A key for the question."""
-        if self.question is not None and not self._early():
-            self._reply(self.question.key(key))
+        self.asks.key(key)
+        self.flush()
 
     def enter(self, text: str, *, steer: bool = False) -> None:
         """A line was written."""
         if self.question is not None:
-            if self._early():
-                self.print([row("That came before the question could be read; it still waits.", "class:warning")])
-                self.flush()
-            else:
-                self._reply(self.question.line(text))
-            return
-        if not text.strip():
-            return
+            self.asks.line(text)
+        elif text.strip():
+            self._sent(text, steer)
+        self.flush()
+
+    def _sent(self, text: str, steer: bool) -> None:
         wish = parse(text)
         if steer and isinstance(wish, Submit):
             wish = Steer(text)
         self.recall.leave()
         self.recall.add(text)
         self.remember(text)
-        if not isinstance(wish, Submit | Steer):
+        if not isinstance(wish, Submit | Steer | Shell):
             self.print([(), *prose(text.strip(), self.surface.width(), "class:user", "▌ ", "▌ ")])
         self.wish(wish)
-        self.flush()
 
     def begin(self, wish: Wish) -> None:
         """What the command line asked for."""

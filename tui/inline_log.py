@@ -1,0 +1,126 @@
+"""What the log of the open session can be asked, printed: a record whole, hits, the timeline, an export, the machine.
+
+Not the reading (`front.Looks` does that, on a thread): rows for what it found, or a sentence for why it could not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, assert_never
+
+from agent.wire import Pin
+from tui.actions import Examine, Export, Say, SearchLog, ShowTimeline, ViewWhole
+from tui.front import Looks
+from tui.inline_lists import Pick, Picking
+from tui.inline_print import Row, cut, prose, row, table
+from tui.inline_surface import Surface
+from tui.inline_talk import Talk
+from tui.plain import dollars, one_line, plural, safe, tokens
+
+Look: TypeAlias = ViewWhole | SearchLog | ShowTimeline | Export | Examine
+
+# A bar of the timeline: wide enough to tell 5 % apart, beside the figures on 80 columns; cells.
+BAR = 24
+
+# More than these fill a screen and are found by better words; and of each, the first line around the words.
+HITS = 15
+
+Found: TypeAlias = list[Row] | Picking | str
+
+
+@dataclass(slots=True)
+class InlineLog:
+    """Asks, and prints. `log` None: nothing was wired that could answer."""
+
+    talk: Talk
+    surface: Surface
+    log: Looks | None
+
+    def perform(self, look: Look) -> None:
+        """On a thread; printed when it is there."""
+        log, path = self.log, Path(self.talk.path)
+        if log is None or not self.talk.path:
+            self._tell("No session is open yet.")
+            return
+        width = self.surface.width()
+        if isinstance(look, SearchLog) and not look.query.strip():
+            self._tell("/recall takes the words to look for.")
+            return
+        self.surface.read(lambda: self._asked(log, path, look, width), self._tell)
+
+    def _asked(self, log: Looks, path: Path, look: Look, width: int) -> Found:
+        troubles: tuple[type[Exception], ...] = (LookupError, OSError, *log.troubles)
+        try:
+            return self._found(log, path, look, width)
+        except troubles as error:
+            return f"{str(error)[:1].upper()}{str(error)[1:]}."
+
+    def _tell(self, found: Found) -> None:
+        if isinstance(found, str):
+            self.talk.say(Say(safe(found)))
+        elif isinstance(found, Picking):
+            self.talk.offer(found)
+        else:
+            self.talk.print(found)
+        self.talk.flush()
+
+    def _found(self, log: Looks, path: Path, look: Look, width: int) -> Found:
+        match look:
+            case ViewWhole(record=record):
+                whole = log.whole(path, record)
+                title = f"#{record} {one_line(whole.title)}"
+                head: Row = (("class:strong", title), ("class:quiet", f"  {whole.standing}"))
+                return [(), head, *(row(f"  {line}") for line in safe(whole.text).rstrip("\n").split("\n"))]
+            case SearchLog(query=query):
+                hits = log.hits(path, query)[:HITS]
+                if not hits:
+                    return f"Nothing in the session's log holds “{one_line(query)}”."
+                picks = [
+                    Pick(
+                        f"#{hit.record} {one_line(hit.title)}",
+                        ViewWhole(hit.record),
+                        f"{hit.standing} · {one_line(hit.excerpt)}",
+                        Pin(hit.record) if hit.standing != "rewound" else None,
+                    )
+                    for hit in hits
+                ]
+                return Picking(f"In the session's log: {one_line(query)}", picks)
+            case ShowTimeline():
+                return self._timeline(log, path, width)
+            case Export(format=format, file=file):
+                return self._export(log, path, format, file)
+            case Examine():
+                lines = [" · ".join(safe(str(value)) for value in found.values()) for found in log.doctor()]
+                return [(), *(part for line in lines for part in prose(line, width, "", "", "    "))]
+            case _:
+                assert_never(look)
+
+    def _timeline(self, log: Looks, path: Path, width: int) -> Found:
+        requests = log.timeline(path)
+        if not requests:
+            return "No request has been made in this session."
+        meter = self.talk.meter
+        most = max([request.size for request in requests] + [1])
+        narrow = width < 60
+        cells, size = [], 10 if narrow else BAR
+        for request in requests:
+            filled = request.size * size // most
+            cached = min(filled, request.cache_read * size // most)
+            marks = [f"[{tag}]" for tag in request.rewrites]
+            marks += [f"broken: {request.breaks}"] if request.breaks else []
+            bar = "█" * cached + "▒" * (filled - cached) + " " * (size - filled)
+            price = dollars(request.cost) if request.cost is not None else "?"
+            figures = (f"{request.record}", tokens(request.size), tokens(request.cache_read))
+            cells.append((*figures, *(() if narrow else (price,)), f"{bar} {' '.join(marks)}"))
+        heads = ("#", "size", "cached", *(() if narrow else ("price",)), "█ cached ▒ not")
+        window = "?" if meter.window is None else tokens(meter.window)
+        foot = f"the longest bar is {tokens(most)}; budget {tokens(meter.budget)}, window {window}"
+        return [(), *table("", heads, cells, width), row(cut(foot, width), "class:quiet")]
+
+    def _export(self, log: Looks, path: Path, format: str, file: str) -> Found:
+        target = Path(self.talk.folder, file or f"ullage-{self.talk.session}.{format}").expanduser()
+        text = log.exported(path, format)
+        with open(target, "x", encoding="utf-8", errors="replace") as out:
+            out.write(text)
+        return f"Wrote {plural(len(text), 'character')} to {target}."
