@@ -13,17 +13,20 @@ from compaction.cache import (
     Prices,
     breakeven,
     cause,
+    effort,
     equal_items,
+    equal_segments,
     ladder,
     marks,
     predicted,
+    predicted_counted,
     price_of_next,
     request_cost,
     summary_costs,
 )
 from compaction.records import Body, Record, Reloaded, SettingsChanged, Usage
 from compaction.tokens import fixed
-from compaction.view import View, fold
+from compaction.view import Kind, View, fold
 from tests.compaction.build_log import (
     calls,
     compacted,
@@ -236,3 +239,42 @@ def test_records_given_from_the_whole_log_are_told_apart_by_the_ladders_own() ->
     records: tuple[Record, ...] = log(*TALK, pruned(4), says("ok"), user("next"))
     before, after = fold(records[:-1]), fold(records)
     assert cause(ladder(before, ruler()), ladder(after, ruler()), records) is None
+
+
+def test_between_two_counts_the_estimates_say_how_far() -> None:
+    records = log(*TALK, pruned(6))
+    before, after = ladder(fold(records[:-1]), ruler()), ladder(fold(records), ruler())
+    same = equal_segments(before, after)
+    sizes = [s.tokens for s in before.segments]
+    assert 3 < same < len(sizes)
+    exact = [(len(sizes), 2 * sum(sizes)), (same, 777), (3, 300)]
+    assert predicted_counted(before, after, exact) == 777
+    low, high = sum(sizes[:3]), sum(sizes)
+    told = predicted_counted(before, after, [(3, 300), (len(sizes), 900)])
+    assert told == pytest.approx(300 + 600 * (sum(sizes[:same]) - low) / (high - low))
+    assert predicted_counted(before, after, [(3, 300)]) is None
+    assert predicted_counted(before, after, [(len(sizes), 2 * sum(sizes))]) == pytest.approx(
+        2 * predicted(before, after)
+    )
+
+
+def test_a_provider_with_marks_is_expected_to_have_only_what_ended_at_one() -> None:
+    records = log(*TALK, pruned(6))
+    before, after = ladder(fold(records[:-1]), ruler()), ladder(fold(records), ruler())
+    # The prune stands at a result: what lies before its call was a request's end, its call was not.
+    shared = equal_segments(before, after)
+    assert before.segments[shared - 1].kind is Kind.ASSISTANT
+    assert predicted(before, after, marked=True) == sum(s.tokens for s in after.segments[: shared - 1])
+    grown = ladder(fold(log(*TALK, says("ok"), user("next"))), ruler())
+    assert predicted(before, grown, marked=True) == predicted(before, grown)
+    compact = ladder(fold(log(*TALK, compacted(7))), ruler())
+    assert predicted(before, compact, marked=True) == sum(s.tokens for s in before.segments[:3])
+
+
+def test_the_effort_of_the_start_holds_until_another_is_chosen() -> None:
+    start = started(effort="low")
+    assert effort(fold(log(*TALK, start=start))) == "low"
+    assert effort(fold(log(*TALK, SettingsChanged(effort="high"), start=start))) == "high"
+    assert effort(fold(log(*TALK, SettingsChanged(effort="high"), SettingsChanged(effort="default")))) is None
+    records = log(*TALK, SettingsChanged(effort="low"), start=start)
+    assert cause(ladder(fold(records[:-1]), ruler()), ladder(fold(records), ruler()), records) is None

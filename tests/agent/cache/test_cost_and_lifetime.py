@@ -8,13 +8,13 @@ from random import Random
 import pytest
 
 from agent.figures import Meter
-from agent.forecast import COLD
+from agent.forecast import COLD, keeps_answers
 from agent.metering import inspected
 from agent.models.scripted import Say, ScriptedModel
 from agent.reading import Reading, RequestRow
 from agent.wire import Appended, Command, Compact, Metered, Plan, Planned, Prune, Rewind, Undo
 from compaction.cache import Prices, price_of_next, request_cost
-from compaction.records import AssistantSaid, Compacted, ToolReturned, Usage, UserSaid
+from compaction.records import AssistantSaid, Compacted, Gate, Pruned, ToolReturned, Usage, UserSaid
 from tests.agent.loop.harness import Story, calls, output, scripted, summary
 
 TABLE = "prices.input = 3.0\nprices.output = 15.0\nprices.cached = 0.3\nprices.cache_write = 3.75\n"
@@ -187,3 +187,23 @@ async def test_a_long_turn_keeps_its_own_cache_warm(tmp_path: Path) -> None:
         await story.say("go")
         assert len(story.bodies(ToolReturned)) == 3
         assert [row.breaks for row in rows(story)] == [None] * 4
+
+
+async def test_a_server_seen_to_keep_its_own_answers_is_expected_to_go_on(tmp_path: Path) -> None:
+    """Local servers hold what they wrote: the next request reads the last one and its answer."""
+    usages = [Usage(1_000, 0, 0, 400), Usage(30, 1_390, 0, 300), Usage(30, 1_715, 0, 200), Usage(30, 1_940, 0, 10)]
+    async with Story(tmp_path, [Say(f"answer {n}", usage=u) for n, u in enumerate(usages)]) as story:
+        for _ in usages:
+            await story.say("go")
+        found = [row.predicted for row in rows(story)]
+    # Unseen at the second request; from the third on known.
+    assert found == [0, 1_000, 1_420 + 300, 1_745 + 200]
+
+
+async def test_what_an_older_request_left_is_no_sign_of_kept_answers(tmp_path: Path) -> None:
+    usages = [Usage(1_000, 0, 0, 400), Usage(10, 5_000, 0, 10)]
+    async with Story(tmp_path, [Say(f"answer {n}", usage=u) for n, u in enumerate(usages)]) as story:
+        await story.say("go")
+        await story.session.append(Pruned((), "pruned", Gate.ASKED, 0, 0))
+        await story.say("and")
+        assert not keeps_answers(story.records, story.session.log.next_id)
