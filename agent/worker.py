@@ -83,9 +83,10 @@ class Worker:
         self._early: list[Command] = []
         self._lock = threading.Lock()
         self._session: Session | None = None
-        self._current: asyncio.Task[End] | None = None
+        self._current: asyncio.Task[Any] | None = None
         self._running = ""
         self._quitting = False
+        self._stopping = False
         self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
@@ -150,17 +151,22 @@ class Worker:
 
     def _end(self) -> None:
         self._quitting = True
+        self._stop()
+        self._ready.set()
+
+    def _stop(self) -> None:
+        """Cancels what runs. What has not begun yet begins first: a task cancelled before would lose its message."""
         if self._current is not None:
             self._current.cancel()
-        self._ready.set()
+        else:
+            self._stopping = bool(self._running)
 
     def _take(self, command: Command) -> None:
         """Sorts a command: at once, at the step's end, or into the queue."""
         session = self._session
         match command:
             case Interrupt():
-                if self._current is not None:
-                    self._current.cancel()
+                self._stop()
             case Answer(id=asked, choice=choice, reason=reason):
                 if session is not None:
                     session.answers.answer(asked, choice, reason)
@@ -189,7 +195,6 @@ class Worker:
             # By identity and from the end: an equal message may wait further in front.
             del self._queue[max(i for i, c in enumerate(self._queue) if c is last)]
             self._tell_queue()
-            self._emit(Returned(last.text, "", 0))
             self._emit(Returned(last.text, "", 0))
 
     def _tell_queue(self) -> None:
@@ -226,8 +231,8 @@ class Worker:
         self._emit(Busy(what))
         self._running = what
         end = End("interrupted", None, 130)
+        self._stopping = False
         task = asyncio.ensure_future(self._settled(work))
-        self._current = task
         try:
             await asyncio.wait({task})
             if not task.cancelled():
@@ -244,6 +249,9 @@ class Worker:
         self._emit(Idle(session.id if session else "", path, end.stop, end.error, end.code))
 
     async def _settled(self, work: Coroutine[Any, Any, End]) -> End:
+        self._current = asyncio.current_task()
+        if self._stopping and self._current is not None:
+            self._current.cancel()
         try:
             end = await self._ended(work)
             if self._session is not None:

@@ -179,7 +179,7 @@ async def test_a_summariser_that_never_answers_times_out(tmp_path: Path) -> None
 
 
 async def test_the_settings_name_a_summariser_with_its_own_window(tmp_path: Path) -> None:
-    more = '[models."openai/tiny"]\nwindow = 4000\nmax_output = 900\nprices = { input = 1.0, output = 1.0 }'
+    more = '[models."openai/tiny"]\nwindow = 4000\nprices = { input = 1.0, output = 1.0 }'
     model = scripted(talk(6, 8_000))
     async with Story(tmp_path, model, context='summariser = "openai/tiny"', more=more) as story:
         await worked(story, 6)

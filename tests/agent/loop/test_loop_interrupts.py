@@ -250,6 +250,7 @@ async def test_the_newest_waiting_message_can_be_taken_back(tmp_path: Path) -> N
         returned = await story.until(Returned)
         assert (returned.text, returned.why, returned.code) == ("same", "", 0)
         assert story.said(Queued)[-1].texts == ("same", "other")
+        assert len(story.said(Returned)) == 1
         story.send(Unqueue(), Unqueue(), Unqueue())
         assert (await story.stop()).stop == "interrupted"
         assert [b.text for b in story.bodies(UserSaid)] == ["first"]

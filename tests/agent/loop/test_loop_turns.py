@@ -12,17 +12,20 @@ from agent.model import (
     BadRequest,
     CutOff,
     EmptyReply,
+    Endpoint,
     HostDied,
     ModelError,
     NoCredit,
     NotAStream,
     Overloaded,
     RateLimited,
+    Request,
     TimedOut,
     UnknownModel,
     Unreachable,
 )
 from agent.models.scripted import Say, ScriptedModel
+from agent.streaming import streaming
 from agent.wire import Idle, Restreamed, Returned, SetMode, Steer
 from compaction.records import AssistantSaid, Noted, ToolReturned, Usage, UserSaid
 from tests.agent.loop.harness import Story, call, calls, is_prefix, last_text, pairs_are_valid, spoken
@@ -218,3 +221,12 @@ async def test_a_server_that_drops_the_beginning_is_an_overflow_and_no_measureme
         assert story.answers[:1] == ["one"]
         assert "lost" not in story.answers
         assert before is story.session.ruler
+
+
+async def test_a_stream_that_nobody_reads_on_is_closed_at_once() -> None:
+    model = ScriptedModel(["a long answer, " * 20])
+    async with streaming(model, Endpoint("m", "m"), Request(())) as parts:
+        async for _part in parts:
+            break
+        assert model.cancelled == 0
+    assert model.cancelled == 1

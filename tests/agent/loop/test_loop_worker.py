@@ -310,9 +310,10 @@ async def test_a_folders_own_rules_join_at_the_end_when_a_call_first_touches_it(
         assert len([b for b in later.bodies(Noted) if b.topic == "nested"]) == 1
 
 
-async def test_a_refused_call_brings_no_rules_in(tmp_path: Path) -> None:
+async def test_a_call_that_was_refused_or_failed_brings_no_rules_in(tmp_path: Path) -> None:
     rules(tmp_path, "Nested rule.", "sub")
-    async with Story(tmp_path, scripted([calls(call("write", path="sub/b", content="x")), "ok"]), mode="plan") as story:
+    made = calls(call("write", path="sub/b", content="x"), call("read", path="sub/missing"))
+    async with Story(tmp_path, scripted([made, "ok"]), mode="plan") as story:
         await story.say("write it")
         assert story.bodies(Noted) == []
 
