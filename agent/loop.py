@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from agent import compactor, wishes
 from agent.admission import admit, prompt_tokens, unusable
 from agent.ending import End
-from agent.mentions import expand
+from agent.mentions import expand, pictures
 from agent.model import (
     CallGrowing,
     ContextOverflow,
@@ -34,6 +34,7 @@ from agent.session import Session
 from agent.session_log import LogFailed
 from agent.streaming import retrying, streaming
 from agent.toolbox import close_calls, not_run, run_calls
+from agent.tools import Refused
 from agent.wire import Restreamed, Returned, Streaming
 from compaction.gates import (
     Compact,
@@ -77,7 +78,11 @@ class _Refused(Exception):
 
 async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
     """One user turn, from the prompt to the last answer."""
-    problem = unusable(images)
+    try:
+        images = (*images, *pictures(text, session.workspace.folder))
+        problem = unusable(images)
+    except Refused as refused:
+        problem = str(refused)
     if problem is not None:
         session.emit(Returned(text, problem, 1))
         return End("refused", problem, 1)

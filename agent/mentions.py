@@ -1,6 +1,7 @@
-"""`@path` in a message: the file's text joins the message, so that the model need not read it first.
+"""`@path` in a message: the file's text or picture joins the message, so that the model need not read it first.
 
-Not completion (that is the screen's) and no permission: the user named the file. What cannot be read stays as typed.
+Not completion (that is the screen's) and no permission: the user named the file. What cannot be read stays as typed; a
+picture that no provider would take is refused, for it would poison every later request of the session.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent.sanitise import clean, decode
+from agent.tools.contract import Refused
+from agent.tools.images import data_url
 
 # A path behind an @ at the start of a word; quotes allow spaces.
 MENTION = re.compile(r'(?<![\w@.])@(?:"([^"\n]+)"|([^\s"\'`<>|;,()\[\]{}]+))')
 
 # The most of one file that joins a message, characters: about 12k tokens. The model reads on with `read`.
 MOST = 50_000
+
+# Names of files that are sent as pictures; what is in them is checked by `images.data_url`.
+PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 # The most names of a folder that join, lines.
 MOST_NAMES = 200
@@ -48,7 +54,29 @@ def expand(text: str, folder: Path, warn: Callable[[str], None]) -> str:
     return "\n\n".join((text, *blocks))
 
 
+def pictures(text: str, folder: Path) -> tuple[str, ...]:
+    """The mentioned pictures as data URLs. Raises `Refused` with a sentence for one that cannot be sent."""
+    found: list[str] = []
+    for name, path in mentioned(text, folder):
+        if not is_picture(path):
+            continue
+        try:
+            found.append(data_url(path.read_bytes()))
+        except Refused as refused:
+            raise Refused(f"@{name} was not sent: {refused}") from refused
+        except OSError as error:
+            raise Refused(f"@{name} could not be read: {error.strerror or error}") from error
+    return tuple(found)
+
+
+def is_picture(path: Path) -> bool:
+    """Whether a file means to be a picture, by its name."""
+    return path.suffix.lower() in PICTURES and path.is_file()
+
+
 def _file(path: Path) -> str:
+    if is_picture(path):
+        return "[the picture, attached]"
     with path.open("rb") as file:
         # Four bytes are the longest character in UTF-8.
         data = file.read(MOST * 4 + 1)
