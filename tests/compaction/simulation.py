@@ -133,11 +133,13 @@ class Simulation:
     learned: dict[str, int] = field(default_factory=dict)
     refusals: list[Refuse] = field(default_factory=list)
     sent: list[View] = field(default_factory=list)
+    most_sent: int = 1_000
     summary_requests: list[tuple[SummaryRequest, str, str]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     watch: Callable[[Simulation, Body, View], None] | None = None
-    input_of: dict[int, int] = field(default_factory=dict)
+    windows: dict[int, int] = field(default_factory=dict)
+    _window: tuple[tuple[View, int | None, int | None], Window] | None = None
 
     def __post_init__(self) -> None:
         b, window = self.budget, self.window
@@ -151,6 +153,13 @@ class Simulation:
 
     @property
     def window(self) -> Window:
+        """Kept until the view or what is believed changes: looking through a long log each time would be felt."""
+        key = (self.view, self.claimed, self.learned.get(self.view.model))
+        if self._window is None or self._window[0][0] is not self.view or self._window[0][1:] != key[1:]:
+            self._window = (key, self._found())
+        return self._window[1]
+
+    def _found(self) -> Window:
         """As `Session.target_for` finds it: what was learned first, then the claim, under the log's ceilings."""
         model = self.view.model or "scripted"
         if model in self.learned:
@@ -233,7 +242,7 @@ class Simulation:
             if usage is None:
                 continue
             break
-        self.sent.append(self.view)
+        self.sent[:] = [*self.sent[-self.most_sent :], self.view]
         given = [r if isinstance(r, Result) else Result(r) for r in results]
         ids = [f"c{len(self.log)}_{n}" for n in range(len(given))]
         calls = tuple(ToolCall(i, r.tool, r.arguments or f'{{"path":"{i}"}}') for i, r in zip(ids, given, strict=True))
@@ -244,7 +253,6 @@ class Simulation:
             estimated=estimate(self.view, self.ruler),
         )  # fmt: skip
         self.append(said)
-        self.input_of[len(self.log)] = usage.input
         self.arrive(ids, given, arrive)
         return None
 
@@ -343,6 +351,7 @@ class Simulation:
             if isinstance(decision, Refuse):
                 self.refusals.append(decision)
                 return None
+            self.windows[len(self.log) + 1] = self.window.effective or 0
             self.carry_out(decision)
         raise AssertionError(f"the gates do not come to an end: {[type(d).__name__ for d in self.decisions[-40:]]}")
 

@@ -1,0 +1,22 @@
+"""A shorter simulated day: no refusal that a rewrite could have avoided, no two rewrites where one would have done."""
+
+from __future__ import annotations
+
+import pytest
+
+from compaction.records import Compacted, Gate
+from compaction.view import fold
+from tests.bench.engine_day import live
+
+
+@pytest.mark.parametrize("window", [8_192, 32_000, 200_000])
+def test_a_day_of_200_steps_with_three_switches_loses_no_turn_and_rewrites_seldom(window: int) -> None:
+    day, s = live(window, 200, seed=3)
+    assert day.steps >= 200
+    assert day.wrong == []
+    assert day.refused == 0
+    assert fold(s.log).items == s.view.items
+    assert day.rewrites
+    proactive = [r.body for r in s.log if isinstance(r.body, Compacted) and r.body.gate is Gate.PROACTIVE]
+    assert all(body.after < body.before for body in proactive)
+    assert day.share > 0.8
