@@ -1,4 +1,4 @@
-"""Predicted against reported cached tokens, turn by turn, with the embedded model: its server says what it really reused.
+"""Predicted against reported cached tokens, turn by turn, with the embedded model, whose server says what it reused.
 
 Thirty short turns with a prune before turn 10, a compaction before turn 20 and an undo before turn 25. What must hold:
 the prediction is within 5 % of the report except where the server let go of what it had, and every break has a name.
@@ -57,15 +57,20 @@ window = {window}
 
 @dataclass(frozen=True)
 class Course:
-    """What happens when: a wish before a turn, and the turns in which a command is run."""
+    """What happens when: a wish before a turn, and the turns in which a command is run.
+
+    `summary` stands for what a model of this size may or may not get shorter than its input.
+    """
 
     turns: int
     wishes: Mapping[int, Command]
     tools: frozenset[int]
+    summary: str = ""
+    answer: int = ANSWER
 
 
 LONG = Course(30, {10: Prune(every=True, force=True), 20: Compact(), 25: Undo()}, frozenset({3, 5, 7, 14}))
-SHORT = Course(7, {3: Prune(every=True, force=True), 5: Compact(), 6: Undo()}, frozenset({1, 2}))
+SHORT = Course(6, {4: Prune(every=True, force=True), 5: Compact(), 6: Undo()}, frozenset({1}), "## Goal\n- numbers", 8)
 
 
 @dataclass
@@ -73,15 +78,22 @@ class Brief:
     """The model with short answers, and a call in its mouth where the course wants one."""
 
     model: RoutedModel
+    summary: str = ""
+    answer: int = ANSWER
     calls: list[ToolCall] = field(default_factory=list)
 
     async def stream(self, endpoint: Endpoint, request: Request) -> AsyncIterator[Part]:
-        most = ANSWER if request.tools else SUMMARY
         call = self.calls.pop() if request.tools and self.calls else None
-        async with aclosing(self.model.stream(endpoint, replace(request, max_tokens=4 if call else most))) as parts:
+        summary = "" if request.tools else self.summary
+        most = 4 if call or summary else self.answer if request.tools else SUMMARY
+        async with aclosing(self.model.stream(endpoint, replace(request, max_tokens=most))) as parts:
             async for part in parts:
-                if isinstance(part, Reply):
-                    part = replace(part, stop="done", calls=()) if call is None else replace(part, stop="calls", calls=(call,), text="")
+                if isinstance(part, Reply) and call is not None:
+                    part = replace(part, stop="calls", calls=(call,), text="")
+                elif isinstance(part, Reply) and summary:
+                    part = replace(part, stop="done", calls=(), text=summary)
+                elif isinstance(part, Reply) and request.tools:
+                    part = replace(part, stop="done", calls=())
                 yield part
 
     async def aclose(self) -> None:
@@ -135,6 +147,7 @@ def kit_under(root: Path) -> tuple[Kit, Brief, Path]:
 async def played(course: Course, root: Path) -> list[tuple[int, RequestRow]]:
     """(turn, request) for each request answered."""
     kit, model, folder = kit_under(root)
+    model.summary, model.answer = course.summary, course.answer
     runner = Runner(kit, folder)
     path = Path((await runner.idle()).path)
     reading = Reading(kit, folder)

@@ -189,6 +189,20 @@ async def test_a_long_turn_keeps_its_own_cache_warm(tmp_path: Path) -> None:
         assert [row.breaks for row in rows(story)] == [None] * 4
 
 
+async def test_a_slow_answer_does_not_make_its_own_request_cold(tmp_path: Path) -> None:
+    story: Story
+
+    def slow(request: object) -> Say:
+        story.clock.now += 400
+        return Say("at last")
+
+    story = Story(tmp_path, ["quick", slow])
+    async with story:
+        await story.say("go")
+        await story.say("go on")
+        assert rows(story)[-1].breaks is None
+
+
 async def test_a_server_seen_to_keep_its_own_answers_is_expected_to_go_on(tmp_path: Path) -> None:
     """Local servers hold what they wrote: the next request reads the last one and its answer."""
     usages = [Usage(1_000, 0, 0, 400), Usage(30, 1_390, 0, 300), Usage(30, 1_715, 0, 200), Usage(30, 1_940, 0, 10)]

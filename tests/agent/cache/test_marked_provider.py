@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 
 from agent.models.stub_tokens import LOOK_BACK
-from agent.wire import Prune, SetMode, Shell
+from agent.reading import Reading, RequestRow
+from agent.wire import Compact, Prune, SetMode, Shell, Undo
 from compaction.cache import MOST_MARKS
-from compaction.records import Usage
+from compaction.records import Compacted, Usage
 from tests.agent.cache.provider import Provider, calling, usages
+from tests.agent.loop.harness import Story, summary
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def timeline(story: Story) -> list[RequestRow]:
+    return list(Reading(story.kit(), story.folder).timeline(story.session.log.path))
 
 
 def unbroken(found: list[Usage]) -> None:
@@ -44,12 +50,14 @@ async def test_over_thirty_turns_a_resume_and_a_moving_clock_each_request_reads_
             await later.say(f"question {turn}")
             later.clock.now += 61
         found = usages(later.records)
+        told = timeline(later)
     assert len(found) == 40
     assert len(provider.blocks) == 40
     assert found[0].cache_read == 0
     unbroken(found)
-    # All of each request is written or read: its last block carries a mark.
+    # All of each request is written or read: its last block carries a mark. And that was what the meter expected.
     assert all(u.uncached == 0 for u in found)
+    assert [(row.predicted, row.breaks) for row in told] == [(u.cache_read, None) for u in found]
 
 
 async def test_case_34_eight_parallel_calls_then_text_read_all_that_was_written(
@@ -106,7 +114,48 @@ async def test_after_a_prune_deep_in_the_conversation_all_before_it_is_still_rea
         assert plan.committed
         before = usages(story.records)
         await story.say("and now?")
-        after = usages(story.records)[-1]
+        after, row = usages(story.records)[-1], timeline(story)[-1]
     # Step n's request ended just before step n's reply: the prune at result 17 leaves all up to request 17's end.
     kept = before[17].cache_read + before[17].cache_write
     assert after.cache_read == kept
+    assert row.breaks == f"pruned at #{victim}"
+    assert abs(row.predicted - after.cache_read) < after.cache_read / 20
+
+
+async def test_a_compaction_and_its_undo_read_what_was_expected(provider: Provider, tmp_path: Path) -> None:
+    steps = [{"text": f"answer {n} " + "word " * 300} for n in range(6)]
+    story = provider.story(tmp_path, *steps, {"text": summary()}, {"text": "after"}, {"text": "back"})
+    async with story:
+        for n in range(6):
+            await story.say(f"question {n}")
+        assert (await story.wish(Compact())).committed
+        await story.say("go on")
+        assert (await story.wish(Undo())).committed
+        await story.say("and now?")
+        told = timeline(story)
+    assert [row.breaks for row in told[-2:]] == ["compacted", "undone"]
+    for row in told[1:]:
+        # An undo brings back what the provider still has: it may read more than the last request shares.
+        assert row.cache_read >= row.predicted * 0.95 > 0
+    assert told[-2].cache_read == pytest.approx(told[-2].predicted, rel=0.05)
+
+
+async def test_a_summary_in_context_reads_all_of_the_last_request_and_changes_nothing_but_messages(
+    provider: Provider, tmp_path: Path
+) -> None:
+    steps = [calling("echo 1", "echo 2"), *({"text": f"answer {n} " + "word " * 300} for n in range(4))]
+    story = provider.story(tmp_path, *steps, {"text": summary()}, context='summary_mode = "in_context"')
+    async with story:
+        for n in range(4):
+            await story.say(f"question {n}")
+        before = usages(story.records)[-1]
+        assert (await story.wish(Compact())).committed
+        used = story.bodies(Compacted)[-1].usage
+    assert used is not None
+    assert used.cache_read == before.cache_read + before.cache_write
+    last, asked = (r.body for r in provider.server.asked[-2:])
+    changing = ("messages", "max_tokens")
+    assert {k: v for k, v in asked.items() if k not in changing} == {k: v for k, v in last.items() if k not in changing}
+    assert "tool_choice" not in asked
+    # The instruction, which nothing will continue, carries no mark.
+    assert not provider.blocks[-1][-1][1]
