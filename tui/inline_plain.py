@@ -30,9 +30,12 @@ from tui.inline_questions import Question
 from tui.inline_talk import Talk
 from tui.meter import state
 from tui.pastes import cleaned
-from tui.plain import percent, safe, tokens
+from tui.plain import one_line, percent, safe, tokens
 
 T = TypeVar("T")
+
+# What a line set off is heard of within this; a sign before it would stand in the middle of the answer. Seconds.
+QUIET = 0.2
 
 WORDS = {
     "calm": "",
@@ -62,6 +65,9 @@ class PlainLines:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
         self._signed = False
+        self._signing: asyncio.TimerHandle | None = None
+        self._doing = ""
+        self._queue: tuple[str, ...] = ()
 
     async def run(self, talk: Talk) -> int:
         """Until the user leaves; the exit status."""
@@ -96,7 +102,6 @@ class PlainLines:
             self._held = text.removesuffix("\\") + "\n"
         elif self.talk is not None:
             self.talk.enter(text)
-            self._sign()
 
     def interrupt(self) -> None:
         """Ctrl+C; the terminal has dropped the line itself."""
@@ -104,12 +109,20 @@ class PlainLines:
         self._held, self._signed = "", False
         if self.talk is not None:
             self.talk.break_off(draft=False)
-            self._sign()
+            self._sign_soon()
+
+    def _sign_soon(self) -> None:
+        if self._signing is None or self._signing.when() <= asyncio.get_running_loop().time():
+            self._signing = asyncio.get_running_loop().call_later(QUIET, self._sign)
 
     def _sign(self) -> None:
         talk = self.talk
-        if talk is not None and not self._signed and not self._left.done() and (talk.question or not talk.busy):
-            self._write("? " if talk.question else f"{talk.mode}> ")
+        if talk is None or self._signed or self._left.done():
+            return
+        question = talk.question
+        # While work goes on its lines come and go; only what it waits for is signed.
+        if (question is not None and question.of_turn) or not talk.busy:
+            self._write("? " if question is not None else f"{talk.mode}> ")
             self._signed = True
 
     def _write(self, text: str) -> None:
@@ -130,10 +143,20 @@ class PlainLines:
         self._write(start + "".join(f"{safe(text_of(one)).rstrip()}\n" for one in rows))
 
     def changed(self) -> None:
-        """Nothing is ever drawn anew; but it may be time to ask for a line."""
-        self._sign()
+        """Nothing is ever drawn anew: what began or waits is said once, and it may be time to ask for a line."""
+        if self.talk is not None:
+            self._tell(self.talk.live.doing, self.talk.live.queue)
+        self._sign_soon()
         if self.talk is not None:
             self.talk.asks.seen()
+
+    def _tell(self, doing: str, queue: tuple[str, ...]) -> None:
+        lines = [f"waiting: {one_line(text)}" for text in queue[len(self._queue) :]]
+        if doing.startswith("running ") and doing != self._doing:
+            lines.append(doing)
+        self._doing, self._queue = doing, queue
+        if lines:
+            self.show([row(line) for line in lines])
 
     def ask(self, question: Question | None) -> None:
         """The choices are printed once."""

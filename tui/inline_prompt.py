@@ -160,12 +160,12 @@ class Screen:
             renderer.erase()
         fragments = [*self._fragments(out), ("", "\n")]
         print_formatted_text(self.app.output, fragments, STYLE, color_depth=self.app.color_depth)
-        # Drawn at once and flushed together: a frame later the prompt would be seen to flicker, and a paste be unframed.
+        # Drawn at once, flushed together: a frame later the prompt would be seen to flicker, a paste come unframed.
         self.app._redraw()
         self.app.output.flush()
 
     def changed(self) -> None:
-        """Draw the live area anew; from the top when it has become smaller."""
+        """Draw the live area anew, a little later; what comes until then is drawn with it."""
         self.app.invalidate()
 
     def ask(self, question: Question | None) -> None:

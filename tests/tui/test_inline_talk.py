@@ -40,6 +40,7 @@ from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tui.actions import CycleMode, ToggleFolds
 from tui.front import Choices
+from tui.inline_plain import spoken
 
 IDLE = Idle("2026-swift-otter", "/s/session.jsonl")
 ASK = Asking(7, "c1", "bash", "Run a command", "no rule allows it", command="git push", prefix="git push")
@@ -390,3 +391,16 @@ def test_the_mode_goes_round_and_the_folded_is_printed_whole() -> None:
     before = len(play.paper.lines)
     play.talk.wish(ToggleFolds())
     assert len(play.paper.lines) - before > 30
+
+
+def test_the_end_of_a_turn_closes_every_question_of_it_and_no_other() -> None:
+    play = Play()
+    play.take(Busy("turn"), ASK, Asking(9, "c2", "bash", "Another", "", command="rm x"), Planned(scenes.PLAN), IDLE)
+    play.look()
+    play.talk.key("y")
+    play.talk.key("enter")
+    assert play.worker.sent == [Prune(records=(14, 15, 18))]
+
+
+def test_the_meter_is_a_sentence_for_those_who_read_with_their_ears() -> None:
+    assert spoken(scenes.METER) == "ctx 61.4k of 160k budget (38%) · window 200k"
