@@ -48,6 +48,8 @@ class Outcome(StrEnum):
 
 _SUMMARY_GATES = (Gate.ASKED, Gate.PROACTIVE, Gate.PRE_FLIGHT, Gate.REACTIVE, Gate.FORCE_STOP)
 _AUTOMATIC = (Gate.PROACTIVE, Gate.PRE_FLIGHT, Gate.REACTIVE, Gate.FORCE_STOP)
+# The gates a turn depends on: they go on to the emergency rung and then refuse.
+_LAST = (Gate.PRE_FLIGHT, Gate.REACTIVE, Gate.FORCE_STOP)
 # Outcomes that are known only once the summariser was asked.
 AFTER_CALL = (
     Outcome.OVERFLOWED,
@@ -68,17 +70,19 @@ AFTER_CALL = (
 def _legal() -> frozenset[str]:
     pairs: set[str] = set()
     for gate in _SUMMARY_GATES:
-        pairs.update(f"{gate}.{o}" for o in (Outcome.PRUNED, Outcome.COMPACTED, Outcome.NOTHING_TO_DO))
-        pairs.update(f"{gate}.{o}" for o in (Outcome.REFUSED_FIXED, Outcome.REQUEST_TOO_LARGE, Outcome.LOG_FAILED))
+        pairs.update(f"{gate}.{o}" for o in (Outcome.PRUNED, Outcome.COMPACTED))
+        pairs.update(f"{gate}.{o}" for o in (Outcome.REFUSED_FIXED, Outcome.REQUEST_TOO_LARGE))
         for outcome in AFTER_CALL:
             if outcome is Outcome.ABOVE_LANDING and gate is not Gate.PROACTIVE:
                 continue
             pairs.update((f"{gate}.{outcome}.no_prior", f"{gate}.{outcome}.with_prior"))
-    for gate in _AUTOMATIC:
-        pairs.update((f"{gate}.{Outcome.SPILLED}", f"{gate}.{Outcome.STOPPED}"))
-    for gate in (Gate.PRE_FLIGHT, Gate.REACTIVE, Gate.FORCE_STOP, Gate.EMERGENCY):
-        pairs.add(f"{gate}.{Outcome.REFUSED_WINDOW}")
-    pairs.update(f"{Gate.EMERGENCY}.{o}" for o in (Outcome.COMPACTED, Outcome.REFUSED_FIXED, Outcome.LOG_FAILED))
+    pairs.update(f"{gate}.{o}" for gate in _AUTOMATIC for o in (Outcome.SPILLED, Outcome.STOPPED))
+    pairs.update(f"{gate}.{Outcome.NOTHING_TO_DO}" for gate in (Gate.ASKED, Gate.PROACTIVE))
+    pairs.update(f"{gate}.{Outcome.REFUSED_WINDOW}" for gate in _LAST)
+    # What an emergency cannot do is told by the gate that needed it.
+    pairs.add(f"{Gate.EMERGENCY}.{Outcome.COMPACTED}")
+    # A log that cannot be written ends whatever was wished; it is in no log.
+    pairs.add(f"{Gate.ASKED}.{Outcome.LOG_FAILED}")
     return frozenset(pairs)
 
 

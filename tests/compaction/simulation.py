@@ -124,6 +124,7 @@ class Simulation:
     system: str = "be brief"
     tools: tuple[str, ...] = ()
     most_steps: int = 100
+    reserve: int | None = None
     log: list[Record] = field(default_factory=list)
     view: View = field(default_factory=View)
     requests: int = 0
@@ -184,7 +185,7 @@ class Simulation:
 
     @property
     def budget(self) -> Budget:
-        return budget_for(self.window, Policy(self.rule, automatic=self.automatic))
+        return budget_for(self.window, Policy(self.rule, self.reserve, self.automatic))
 
     @property
     def landing_at_start(self) -> int:
