@@ -29,10 +29,20 @@ class Endpoints:
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self.settings = settings
         self._environ = environ
+        self._bases: dict[str, str] = {}
+        self._default: str | None = None
 
     def default(self) -> str:
         """The model to start with: the settings' own, else the embedded one, which needs no key."""
-        return self.name_of(self.settings.model) if self.settings.model else EMBEDDED_NAME
+        chosen = self._default or self.settings.model
+        return self.name_of(chosen) if chosen else EMBEDDED_NAME
+
+    def adopt(self, name: str, api_base: str | None, *, remember: bool) -> None:
+        """What was chosen while the program runs: an address for a model, a model for new sessions."""
+        if api_base is not None:
+            self._bases[name] = api_base
+        if remember:
+            self._default = name
 
     def name_of(self, given: str) -> str:
         """The name as it is stored: a GGUF file's path becomes absolute, a bare name on one's own server `openai/…`."""
@@ -50,11 +60,14 @@ class Endpoints:
         if is_embedded(name):
             return embedded_endpoint(name)
         entry = self.settings.entry_for(name)
-        variable = entry.api_key_env or key_variable(name)
+        adopted = self._bases.get(name)
+        base = adopted or entry.api_base
+        # A provider's key is no business of the server on this machine that speaks its protocol.
+        variable = entry.api_key_env if adopted else entry.api_key_env or key_variable(name)
         key = self._environ.get(variable) if variable else None
-        if key is None and entry.api_key_env is None and (entry.api_base or name.partition("/")[0] in LOCAL):
+        if key is None and entry.api_key_env is None and (base or name.partition("/")[0] in LOCAL):
             key, variable = NO_KEY, None
-        return Endpoint(name, name, entry.api_base, key, None if key else variable)
+        return Endpoint(name, name, base, key, None if key else variable)
 
     def summary_grammar(self, endpoint: Endpoint) -> str | None:
         """The grammar that holds the toy-sized model to the summary's headings; None for every other model."""

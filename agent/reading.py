@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent import export, metering, sandbox, sessions
+from agent.at_hand import AtHand, at_hand
 from agent.forecast import Forecast, forecast
+from agent.looking_up import Hit, Whole, hits, whole
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME, installed
 from agent.opening import assemble
@@ -24,6 +26,7 @@ from agent.settings import SettingsError
 from agent.tools import Refused
 from agent.verify import Report, verify
 from agent.wire import Inspected, Plan
+from compaction import cache
 from compaction.prune import plan_prune
 from compaction.records import (
     AssistantSaid,
@@ -158,6 +161,18 @@ class Reading:
             raise LookupError(str(refused)) from refused
         return ({"query": query, "text": text},)
 
+    def whole(self, path: Path, record: int) -> Whole:
+        """One record with all its text. Raises `LookupError`."""
+        return whole(self.session(path), record)
+
+    def hits(self, path: Path, query: str) -> Sequence[Hit]:
+        """The records that hold words of `query`, best first. Raises `LookupError`."""
+        return hits(self.session(path), query)
+
+    def prices(self, model: str) -> cache.Prices | None:
+        """What a model costs; None where it is not known."""
+        return self.kit.known(model).prices
+
     def exported(self, path: Path, format: str) -> str:
         """The session for people."""
         chosen: Literal["md", "html", "json"] = "html" if format == "html" else "json" if format == "json" else "md"
@@ -201,6 +216,15 @@ class Reading:
         """Names for a list."""
         return [str(row["model"]) for row in self.models()]
 
+    @property
+    def chosen(self) -> bool:
+        """Whether anybody has said which model to use."""
+        return self.kit.settings.model is not None
+
+    def at_hand(self) -> Sequence[AtHand]:
+        """Models that could be used at once. Asks this machine's ports; takes up to a second."""
+        return at_hand(self.kit.environ, self.kit.catalogue.names(), embedded=installed())
+
     def forget(self, name: str) -> bool:
         """Drops a learned window."""
         return self.kit.catalogue.forget(name) > 0
@@ -216,13 +240,18 @@ class Reading:
             "settings": lambda: str(self.kit.places.settings),
             "sessions": lambda: str(self.kit.places.sessions),
             "sandbox": lambda: sandbox.describe(sandbox.probe(sandbox.Policy())),
-            "terminal": lambda: f"{self.kit.environ.get('TERM', 'none')}, {sys.stdout.encoding}",
+            "terminal": lambda: f"{self.kit.environ.get('TERM', 'none')}, {_encoding()}",
         }
         return [{"what": what, "found": find()} for what, find in checks.items()]
 
     def _keys(self) -> str:
         found = sorted({v for v in KEY_VARIABLES.values() if self.kit.environ.get(v)})
         return ", ".join(found) if found else "none in the environment"
+
+
+def _encoding() -> str:
+    # A screen puts an object of its own in the place of stdout; what the program was started with knows.
+    return getattr(sys.__stdout__, "encoding", None) or "unknown"
 
 
 def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tuple[str, ...]) -> RequestRow:
@@ -243,4 +272,4 @@ def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tupl
     )
 
 
-__all__ = ["Reading", "RequestRow"]
+__all__ = ["AtHand", "Hit", "Reading", "RequestRow", "Whole"]

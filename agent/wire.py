@@ -138,9 +138,15 @@ class SetBudget:
 
 @dataclass(frozen=True, slots=True)
 class SetModel:
-    """Switch to `name`, from the next request on."""
+    """Switch to `name`, from the next request on.
+
+    `api_base` is the address of a server of one's own, kept in the settings for that name; `remember` makes the model
+    the one that new sessions start with.
+    """
 
     name: str
+    api_base: str | None = None
+    remember: bool = False
 
 
 @dataclass(frozen=True, slots=True)

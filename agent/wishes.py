@@ -18,6 +18,8 @@ from agent.resuming import changed_effort
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import LogFailed
+from agent.settings import SettingsError
+from agent.settings_file import save
 from agent.toolbox import BY_NAME
 from agent.wire import (
     Appended,
@@ -141,8 +143,8 @@ async def _wish(session: Session, command: Command) -> Finished:
                 return await _pin(session, record, on)
             case SetBudget(rule):
                 return await _budget(session, rule)
-            case SetModel(name):
-                return await _model(session, name)
+            case SetModel():
+                return await _model(session, command)
             case Rewind(before):
                 return await _rewind(session, before)
             case Reload():
@@ -311,8 +313,10 @@ async def _budget(session: Session, rule: str) -> Finished:
     return Finished("budget", True, 0, None, text)
 
 
-async def _model(session: Session, name: str) -> Finished:
-    name = session.kit.endpoints.name_of(name)
+async def _model(session: Session, command: SetModel) -> Finished:
+    endpoints = session.kit.endpoints
+    name = endpoints.name_of(command.name)
+    endpoints.adopt(name, command.api_base, remember=False)
     try:
         target = await session.kit.target(name)
     except UnknownModel as error:
@@ -324,7 +328,23 @@ async def _model(session: Session, name: str) -> Finished:
     window = session.target.window
     size = "unknown" if window.tokens is None else f"{window.tokens:,} tokens"
     cut = f"; {_budget_words(session.budget)}" if _is_cut(session.budget) else ""
-    return Finished("model", True, 0, None, f"model {name}, window {size} ({window.source}); its cache is cold{cut}")
+    kept = _kept(session, name, command)
+    text = f"model {name}, window {size} ({window.source}); its cache is cold{cut}{kept}"
+    return Finished("model", True, 0, None, text)
+
+
+def _kept(session: Session, name: str, command: SetModel) -> str:
+    """Writes an address and a lasting choice into the settings; the end of a sentence about it."""
+    places = session.kit.places
+    session.kit.endpoints.adopt(name, None, remember=command.remember)
+    try:
+        if command.api_base is not None:
+            save(places, ("models", name, "api_base"), command.api_base)
+        if command.remember:
+            save(places, ("model",), name)
+    except SettingsError as error:
+        return f"; for this run only: {error}"
+    return "; new sessions start with it" if command.remember else ""
 
 
 async def _rewind(session: Session, before: int) -> Finished:

@@ -27,6 +27,38 @@ class ShowSheet:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewWhole:
+    """Show all the text of one record."""
+
+    record: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLog:
+    """Look for words in the whole session log."""
+
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTimeline:
+    """The plot of all requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Write the session to a file: Markdown, HTML or JSON; in the folder, named after the session, unless named."""
+
+    format: Literal["md", "html", "json"]
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examine:
+    """What is found on this machine: keys by name, endpoints, sandbox, terminal."""
+
+
+@dataclass(frozen=True, slots=True)
 class TellBudget:
     """Say what the working budget is and where it comes from."""
 
@@ -81,6 +113,11 @@ class Leave:
 Action: TypeAlias = (
     Say
     | ShowSheet
+    | ViewWhole
+    | SearchLog
+    | ShowTimeline
+    | Export
+    | Examine
     | TellBudget
     | PickModel
     | PickSession

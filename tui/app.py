@@ -53,7 +53,9 @@ from tui.ascii_only import AsciiOnly
 from tui.context_screen import ContextScreen
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
+from tui.first_use import FirstUse
 from tui.meter_bar import SHORT_ROWS, MeterBar
+from tui.overlay import Overlay
 from tui.palette import ULLAGE_DARK, ULLAGE_LIGHT
 from tui.plain import only_ascii
 from tui.plans import PlanScreen, ReviewScreen
@@ -99,7 +101,7 @@ class UllageApp(App[int]):
         self._inbox: deque[Event] = deque()
         self._desk = Desk(self, choices, keymap or {})
         self._history, self._remember = history, remember
-        self._ascii = only_ascii(os.environ) if ascii is None else ascii
+        self._ascii = self._desk.ascii = only_ascii(os.environ) if ascii is None else ascii
         self._now = now
         self.session: str | None = None
 
@@ -109,6 +111,8 @@ class UllageApp(App[int]):
         yield Activity(ascii=self._ascii, now=self._now, id="activity")
         yield Queue(id="queue")
         yield Approval(now=self._now, id="approval")
+        log = self._desk.choices.log
+        yield FirstUse(None if log is None or log.chosen else log.at_hand, id="first-use")
         popup = Popup(id="popup")
         with Vertical(id="entry"):
             yield popup
@@ -125,6 +129,7 @@ class UllageApp(App[int]):
         self.set_class(self._ascii, "ascii")
         attention.arrive(self)
         self.set_keymap(dict(self._desk.keymap))
+        self.query_one(Prompt).above = self.query_one(FirstUse)
         self.query_one(Prompt).focus()
         self.post_message(Arrived())
         if self._first is not None:
@@ -166,9 +171,13 @@ class UllageApp(App[int]):
         transcript, prompt = home.query_one(Transcript), home.query_one(Prompt)
         activity, foot, approval = home.query_one(Activity), home.query_one(Foot), home.query_one(Approval)
         blocks = self._desk.presenter.show(event)
+        home.query_one(FirstUse).hear(event)
+        for screen in self.screen_stack[1:]:
+            if isinstance(screen, Overlay) and screen.is_mounted:
+                screen.hear(event)
         match event:
             case Opened():
-                self.session = event.session
+                self.session, self._desk.opened = event.session, event
                 self._desk.costs.clear()
                 transcript.forget()
                 prompt.folder = event.folder
@@ -197,7 +206,7 @@ class UllageApp(App[int]):
             case Reviewing():
                 self.push_screen(ReviewScreen(event))
             case Inspected():
-                ContextScreen.open(self, event)
+                ContextScreen.open(self, event, ascii=self._ascii)
             case Queued(texts=texts):
                 home.query_one(Queue).show(texts)
             case Returned(text=text):

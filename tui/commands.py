@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 from agent.wire import (
     Compact,
@@ -32,12 +32,16 @@ from agent.wire import (
 )
 from tui.actions import (
     CopyAnswer,
+    Examine,
+    Export,
     Leave,
     PickModel,
     PickRewind,
     PickSession,
     Say,
+    SearchLog,
     ShowSheet,
+    ShowTimeline,
     TellBudget,
     Wish,
 )
@@ -98,12 +102,15 @@ def _compact(text: str) -> Wish:
 
 def _prune(text: str) -> Wish:
     """Always shown before it is done: the plan comes back, and Enter commits exactly what it lists."""
-    if text == "--all":
-        return Prune(every=True, dry_run=True)
-    ids = numbers(text)
+    words = text.split()
+    force = "--force" in words
+    rest = " ".join(word for word in words if word != "--force")
+    if rest == "--all":
+        return Prune(every=True, force=force, dry_run=True)
+    ids = numbers(rest)
     if ids is None:
-        return Say("/prune takes record numbers as in `/prune 12 14-18`, or --all, or nothing.", "warning")
-    return Prune(records=ids, dry_run=True)
+        return Say("/prune takes record numbers as in `/prune 12 14-18`, or --all, and --force, or nothing.", "warning")
+    return Prune(records=ids, force=force, dry_run=True)
 
 
 def numbers(text: str) -> tuple[int, ...] | None:
@@ -147,6 +154,14 @@ def _resume(text: str) -> Wish:
     return Open(text) if text else PickSession()
 
 
+def _export(text: str) -> Wish:
+    format, _, file = text.partition(" ")
+    for known in get_args(Literal["md", "html", "json"]):
+        if format.lower() == known:
+            return Export(known, file.strip())
+    return Say("/export takes md, html or json, and a file if you like, as in `/export html session.html`.", "warning")
+
+
 def _plainly(wish: Wish) -> Callable[[str], Wish]:
     return lambda _: wish
 
@@ -163,10 +178,14 @@ TABLE: dict[str, SlashCommand] = {
         ),
         SlashCommand("context", "", "everything in the context, item by item", _plainly(Inspect())),
         SlashCommand("compact", "[--preview | --review] [focus]", "summarise what is old", _compact),
-        SlashCommand("prune", "[12 14-18 | --all]", "drop old tool results, after showing the plan", _prune),
+        SlashCommand("prune", "[12 14-18 | --all] [--force]", "drop old tool results, after showing the plan", _prune),
         SlashCommand("undo", "", "take back the last prune or compaction", _plainly(Undo())),
         SlashCommand("pin", "#", "keep a record word for word", _one_number("pin", Pin)),
         SlashCommand("unpin", "#", "no longer", _one_number("unpin", lambda id: Pin(id, on=False))),
+        SlashCommand("timeline", "", "every request as a bar, with rewrites and breaks", _plainly(ShowTimeline())),
+        SlashCommand("recall", "words | #", "search the whole log, and put something back", SearchLog),
+        SlashCommand("export", "md | html | json [file]", "write the session to a file", _export),
+        SlashCommand("doctor", "", "what is found on this machine", _plainly(Examine())),
         SlashCommand("mode", "plan | ask | edits | auto", "what needs your yes", _mode),
         SlashCommand("cost", "", "tokens and price, request by request", _plainly(ShowSheet("cost"))),
         SlashCommand(

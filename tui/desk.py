@@ -10,33 +10,44 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never, get_args
 
 from textual.app import App
+from textual.screen import Screen
 
-from agent.wire import Mode, Open, Rewind, SetMode, SetModel
+from agent.wire import Mode, Open, Opened, Rewind, SetMode, SetModel
 from tui.actions import (
     Action,
     CopyAnswer,
     CopySelection,
     CycleMode,
+    Examine,
+    Export,
     Leave,
     PickModel,
     PickRewind,
     PickSession,
     Say,
     Scroll,
+    SearchLog,
     ShowSheet,
+    ShowTimeline,
     TellBudget,
     ToggleFolds,
+    ViewWhole,
 )
 from tui.commands import help_text
 from tui.costs import Costs
 from tui.front import Choices as Choices
+from tui.keys import key_help
+from tui.looks import Looking
 from tui.meter_bar import MeterBar
+from tui.pages import Page, PageScreen
 from tui.pickers import Pick, Picker, Sheet
 from tui.plain import one_line, plural
-from tui.present import Presenter
+from tui.present import Presenter, sentence
 from tui.priced import budget_of
-from tui.prompt import Prompt, Wished, key_help
+from tui.prompt import Prompt, Wished
+from tui.recall_screen import RecallScreen
 from tui.status import Foot
+from tui.timeline import TimelineScreen
 from tui.transcript import Transcript
 
 
@@ -47,6 +58,8 @@ class Desk:
     app: App[int]
     choices: Choices
     keymap: Mapping[str, str]
+    ascii: bool = False
+    opened: Opened | None = None
     presenter: Presenter = field(default_factory=Presenter)
     costs: Costs = field(default_factory=Costs)
 
@@ -58,8 +71,19 @@ class Desk:
             case Say(text=text, level=level):
                 transcript.show([self.presenter.say(level, text)])
             case ShowSheet(what=what):
-                title, text = self._sheet(what)
-                self.app.push_screen(Sheet(title, text))
+                self.app.push_screen(self._sheet(what))
+            case ViewWhole(record=record):
+                looking = self._looking()
+                self.app.push_screen(PageScreen(lambda: looking.record(record)))
+            case SearchLog(query=query):
+                self.app.push_screen(RecallScreen(query, self._looking().hits))
+            case ShowTimeline():
+                meter = home.query_one(MeterBar).meter
+                self.app.push_screen(TimelineScreen(self._looking().timeline, meter, ascii=self.ascii))
+            case Export():
+                self._export(action)
+            case Examine():
+                self.app.push_screen(PageScreen(self._looking().doctor))
             case TellBudget():
                 transcript.show([self.presenter.say("notice", budget_of(home.query_one(MeterBar).meter))])
             case PickModel():
@@ -106,14 +130,31 @@ class Desk:
             self.app.copy_to_clipboard(text)
         self.app.screen.clear_selection()
 
-    def _sheet(self, what: Literal["help", "keys", "cost"]) -> tuple[str, str]:
+    def _sheet(self, what: Literal["help", "keys", "cost"]) -> Screen[None]:
         match what:
             case "help":
-                return "Commands", help_text()
+                return Sheet("Commands", help_text())
             case "keys":
-                return "Keys", key_help(self.keymap)
+                return PageScreen(lambda: Page("Keys", "", key_help(self.keymap)))
             case "cost":
-                return "Cost, in tokens and dollars", self.costs.table()
+                return PageScreen(self._cost)
+
+    def _looking(self) -> Looking:
+        return Looking(self.choices.log, self.opened.path if self.opened is not None else "")
+
+    def _cost(self) -> Page:
+        return Page("Cost, in tokens and dollars", "", self.costs.table(self._looking().prices(self.costs.model)))
+
+    def _export(self, wish: Export) -> None:
+        """Written on a thread; how it ended comes back as a wish to say so."""
+        looking, opened = self._looking(), self.opened
+        folder, session = (opened.folder, opened.session) if opened is not None else (".", "session")
+
+        def write() -> None:
+            done, text = looking.export(wish, folder, session)
+            self.app.post_message(Wished(Say(sentence(text), "notice" if done else "warning")))
+
+        self.app.run_worker(write, thread=True)
 
     def _models(self) -> list[Pick]:
         return [Pick(name, SetModel(name)) for name in self.choices.models()]

@@ -8,14 +8,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agent.wire import Choice, Command, Submit
+from compaction.cache import Prices
 from tui.actions import PickSession, Wish
+
+if TYPE_CHECKING:
+    from agent.reading import AtHand, Hit, RequestRow, Whole
 
 # Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
 REMEMBERED = 2_000
@@ -43,12 +47,42 @@ class Works(Protocol):
     def join(self, timeout: float | None = None) -> bool: ...
 
 
+class Looks(Protocol):
+    """What is used of `agent.reading.Reading`: questions that change nothing, asked on a thread. A session is named by
+    its log's path. All may raise `LookupError` or one of `troubles`, with a sentence.
+    """
+
+    @property
+    def troubles(self) -> tuple[type[Exception], ...]: ...
+
+    def whole(self, path: Path, record: int) -> Whole: ...
+
+    def hits(self, path: Path, query: str) -> Sequence[Hit]: ...
+
+    def timeline(self, path: Path) -> Sequence[RequestRow]: ...
+
+    def exported(self, path: Path, format: str) -> str: ...
+
+    def doctor(self) -> Sequence[Mapping[str, Any]]: ...
+
+    @property
+    def chosen(self) -> bool: ...
+
+    def at_hand(self) -> Sequence[AtHand]: ...
+
+    def prices(self, model: str) -> Prices | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models by name."""
+    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models by name.
+
+    `log` answers questions about the session's log; None where nothing was wired.
+    """
 
     sessions: Callable[[], Sequence[tuple[str, str, str]]] = tuple
     models: Callable[[], Sequence[str]] = tuple
+    log: Looks | None = None
 
 
 def first_wish(prompt: str, resume: str | None) -> Wish | None:

@@ -47,6 +47,10 @@ def run_full(
             history.close()
     if app.session:
         print(f"go on with: ullage --resume {app.session}")
+    if status is None and app.return_code:
+        log = state / "screen.log"
+        print(f"ullage: the screen failed, the session is whole; what went wrong stands in {log}", file=sys.stderr)
+        return app.return_code
     return status or 0
 
 

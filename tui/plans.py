@@ -1,32 +1,40 @@
 """Before a rewrite: the plan of a prune, the preview of a compaction, and the summary to review.
 
-Not planning (the worker did that): tables and totals, and one command for what the user decides.
+Not planning (the worker did that): lists and totals, and one command for what the user decides.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import DataTable, Static, TextArea
+from textual.widgets import Static, TextArea
 
-from agent.wire import Plan, Prune, Reviewed, Reviewing
+from agent.wire import Compact, Plan, Prune, Reviewed, Reviewing
+from tui.overlay import Overlay
+from tui.pages import Lines
 from tui.plain import one_line, plural, safe, tokens
 from tui.priced import totals
 from tui.prompt import Wished
 
+# The rows around a plan: frame, title, totals in up to three lines, keys, and the blank lines between.
+AROUND = 12
 
-class PlanScreen(ModalScreen[None]):
-    """A plan as a table; Enter commits a prune, Esc leaves everything as it is."""
+# Without the frame and the blank lines.
+AROUND_SHORT = 6
+SHORT = 16
+
+
+class PlanScreen(ModalScreen[bool]):
+    """A plan as a list with its totals; Enter does exactly what it shows, Esc leaves everything as it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "commit", "do exactly this", priority=True),
         Binding("escape,q,ctrl+c", "cancel", "leave it"),
-        Binding("enter", "commit", "do it", priority=True),
     ]
 
     def __init__(self, plan: Plan) -> None:
@@ -36,8 +44,15 @@ class PlanScreen(ModalScreen[None]):
     @classmethod
     def offer(cls, app: App[int], plan: Plan) -> None:
         """Show it, if there is something to show; why there is nothing is said in the conversation."""
-        if plan.rows or plan.kept_rows or not plan.why_nothing:
-            app.push_screen(cls(plan))
+        if not (plan.rows or plan.kept_rows or not plan.why_nothing):
+            return
+
+        def ended(committed: bool | None) -> None:
+            # A compaction is watched in the conversation.
+            while committed and plan.what == "compact" and isinstance(app.screen, Overlay):
+                app.pop_screen()
+
+        app.push_screen(cls(plan), ended)
 
     def compose(self) -> ComposeResult:
         """Title, rows, totals, keys."""
@@ -45,33 +60,48 @@ class PlanScreen(ModalScreen[None]):
         title = f"Prune {plural(len(self.plan.records), 'result')}" if prune else "What a compaction would do"
         with Vertical(classes="sheet"):
             yield Static(Content.styled(title, "bold"), classes="sheet--title")
-            table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=False)
-            table.add_columns("#", "tokens", "", "what")
-            for record, name, size in self.plan.rows:
-                table.add_row(*_row(record, size, "goes", name))
-            for record, name, size in self.plan.kept_rows:
-                table.add_row(*_row(record, size, "stays", name))
-            if self.plan.rows or self.plan.kept_rows:
-                yield table
+            yield Lines(id="plan-rows")
             yield Static(Content(totals(self.plan)), classes="sheet--facts")
-            able = prune and self.plan.records
-            hint = "enter does exactly this · esc leaves it" if able else "esc closes · /compact does it"
-            yield Static(Content.styled(hint if able or not prune else "esc closes", "dim"))
+            able = "enter does exactly this · esc leaves it" if self._able else "esc closes"
+            yield Static(Content.styled(able, "dim"), id="plan-keys")
+
+    def on_mount(self) -> None:
+        """The rows scroll."""
+        self.query_one(Lines).focus()
+        self._lay()
+
+    def on_resize(self) -> None:
+        """The rows take what title, totals and keys leave."""
+        self._lay()
+
+    def _lay(self) -> None:
+        rows = [*(_row(*row, fate="goes") for row in self.plan.rows)]
+        rows += [_row(*row, fate="stays") for row in self.plan.kept_rows]
+        lines, height = self.query_one(Lines), self.app.size.height
+        around = AROUND_SHORT if height < SHORT else AROUND
+        lines.styles.height = max(1, min(len(rows), height - around))
+        lines.show(rows)
+
+    @property
+    def _able(self) -> bool:
+        return bool(self.plan.records) and (self.plan.what == "prune" or self.plan.first_kept is not None)
 
     def action_cancel(self) -> None:
         """Nothing changes."""
-        self.dismiss()
+        self.dismiss(False)
 
     def action_commit(self) -> None:
-        """Commit the records listed, no other."""
-        if self.plan.what == "prune" and self.plan.records:
-            self.post_message(Wished(Prune(records=self.plan.records)))
-        self.dismiss()
+        """The records listed, no other; or a compaction that keeps what was listed as kept."""
+        plan = self.plan
+        if self._able and plan.what == "prune":
+            self.post_message(Wished(Prune(records=plan.records, force=True)))
+        elif self._able:
+            self.post_message(Wished(Compact(plan.focus, up_to=plan.first_kept)))
+        self.dismiss(self._able)
 
 
-def _row(record: int, size: int, fate: str, name: str) -> tuple[Text, Text, Text, Text]:
-    # A table takes a plain string for markup; a Text it takes as it is.
-    return Text(f"{record}", justify="right"), Text(f"{tokens(size):>6}"), Text(fate), Text(one_line(name, 80))
+def _row(record: int, name: str, size: int, *, fate: str) -> str:
+    return f"{f'#{record}':>6}  {tokens(size):>6}  {fate:<5}  {one_line(name, 200)}"
 
 
 class ReviewScreen(ModalScreen[None]):

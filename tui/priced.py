@@ -20,11 +20,28 @@ def totals(plan: Plan) -> str:
         said.append(f"{tokens(plan.reread)} to be read again")
     if plan.price.keep is not None and plan.price.rewrite is not None:
         said.append(f"next turn {dollars(plan.price.rewrite)} instead of {dollars(plan.price.keep)}")
+        if plan.price.flattened is not None and plan.price.in_context is not None:
+            said.append(f"summary {dollars(plan.price.flattened)} apart, {dollars(plan.price.in_context)} in context")
     else:
         said.append("no price known for this model")
-    if plan.price.breakeven_turns is not None:
-        said.append(f"pays for itself after {plural(plan.price.breakeven_turns, 'turn')}")
+        return " · ".join(said)
+    turns = plan.price.breakeven_turns
+    said.append("does not pay for itself" if turns is None else f"pays for itself after {plural(turns, 'turn')}")
     return " · ".join(said)
+
+
+def brief(plan: Plan) -> str:
+    """The same where there is room for a line or two."""
+    if plan.why_nothing:
+        return safe(plan.why_nothing)
+    said = [f"frees {tokens(plan.freed)}"]
+    if plan.breaks_at is not None:
+        said.append(f"break at #{plan.breaks_at if plan.breaks_record is None else plan.breaks_record}")
+    if plan.price.keep is None or plan.price.rewrite is None:
+        return " · ".join([*said, "no price"])
+    pays = plan.price.breakeven_turns
+    said.append(f"{dollars(plan.price.rewrite)} not {dollars(plan.price.keep)}")
+    return " · ".join([*said, plural(pays, "turn") if pays is not None else "never pays"])
 
 
 def break_of(plan: Plan) -> str:

@@ -11,13 +11,14 @@ Invariants
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events, work
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import var
+from textual.widget import Widget
 from textual.widgets import TextArea
 
 from agent.wire import Interrupt, Steer, Submit, Unqueue
@@ -101,6 +102,7 @@ class Prompt(LineEditor):
     ) -> None:
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", placeholder="Ask, or / for commands, ? for keys")
         self.popup = popup
+        self.above: Widget | None = None
         self.folder = "."
         self._recall = Recall(list(history))
         self._remember = remember
@@ -149,6 +151,8 @@ class Prompt(LineEditor):
             self.action_older()
         elif key == "down" and self.cursor_at_last_line and self._recall.at is not None:
             self.action_newer()
+        elif key == "tab" and not self.text and self.above is not None and self.above.display:
+            self.above.focus()
         elif key == "tab":
             self._complete(open_for_any=True)
         elif event.character == "?" and not self.text:
@@ -384,18 +388,3 @@ class Prompt(LineEditor):
             return
         self.write(self._pastes.fold(cleaned(text)))
         self.app.refresh(layout=True)
-
-
-def key_help(keymap: Mapping[str, str]) -> str:
-    """The keys, one a line; `keymap` names other keys for some, by the binding's id."""
-    rows = [
-        ("enter", "send; while the agent works, queue"),
-        ("shift+enter, ctrl+j", "newline (also \\ then enter)"),
-        ("ctrl+enter, ctrl+s", "steer: join the running turn"),
-        ("up, down", "earlier messages, from the first and last line"),
-        ("tab", "take the marked completion"),
-    ]
-    shown = [binding for binding in Prompt.BINDINGS if isinstance(binding, Binding) and binding.show]
-    rows += [(keymap.get(binding.id or "", binding.key), binding.description) for binding in shown]
-    rows += [("ctrl+a e k u w f b", "as in the shell"), ("?", "these keys")]
-    return "\n".join(f"{key:<20} {text}" for key, text in rows)

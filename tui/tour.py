@@ -73,7 +73,7 @@ def run_tour() -> int:
             return Worker(Opening(kit, folder), Guide(emit))
 
         try:
-            return run_full(make_worker, Choices(reading.picks, reading.model_names), here.state)
+            return run_full(make_worker, Choices(reading.picks, reading.model_names, reading), here.state)
         finally:
             os.chdir("/")
 

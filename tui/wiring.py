@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import counting, places, settings
+from agent.count_child import CountChild
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
 from agent.models.catalogue import Catalogue
@@ -82,14 +83,21 @@ def make_kit(
     chosen: settings.Settings, here: places.Places, *, interactive: bool, start: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Kit:  # fmt: skip
-    """All a session is given. `start` begins loading the provider library in its own process at once."""
+    """All a session is given. `start` begins loading the provider library in its own process at once.
+
+    With a screen (`interactive`) tokens are counted in a process of their own; its closing is the caller's.
+    """
     from tui.cli import version
 
     catalogue = Catalogue(Learned(here.state / "learned.json"))
     remote = RemoteModel(log=here.state / "model-host.log", environ=environ, supports_effort=catalogue.supports_effort)
+    counted = CountChild() if interactive else None
     if start:
         remote.start()
-        counting.warm()
+        if counted is not None:
+            counted.start()
+        else:
+            counting.warm()
     endpoints = Endpoints(chosen, environ)
     return Kit(
         settings=chosen,
@@ -97,7 +105,8 @@ def make_kit(
         model=RoutedModel(remote, here.state),
         catalogue=catalogue,
         endpoints=endpoints,
-        count=counting.count,
+        count=counted or counting.count,
+        count_trouble=counted.trouble if counted is not None else str,
         summary_prompts=Prompts(
             prompt("summary_system"), prompt("summary_first"), prompt("summary_update"), prompt("summary_in_context")
         ),
@@ -125,14 +134,20 @@ def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places
     def make_worker(emit: Callable[[Event], None]) -> Worker:
         return Worker(Opening(kit, folder), emit, wanted)
 
-    choices = Choices(reading.picks, reading.model_names)
+    choices = Choices(reading.picks, reading.model_names, reading)
     if inline:
         from tui.inline import run_inline
 
         return run_inline(make_worker, choices, here.state, first=first)
+    from tui.first_use import TOUR
     from tui.full import run_full
 
-    return run_full(make_worker, choices, here.state, first=first)
+    status = run_full(make_worker, choices, here.state, first=first)
+    if status == TOUR:
+        from tui.tour import run_tour
+
+        return run_tour()
+    return status
 
 
 def _wanted(options: argparse.Namespace) -> str | None:

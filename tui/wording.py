@@ -45,3 +45,13 @@ DOING = {
     "compact": "compacting",
     "prune": "pruning",
 }
+
+# Where a record stands, as `agent.reading` names it.
+STANDING = {
+    "live": "in the context",
+    "pruned": "pruned",
+    "spilled": "moved to disk",
+    "pinned": "pinned",
+    "summarised": "summarised",
+    "rewound": "left behind by a rewind",
+}

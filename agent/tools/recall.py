@@ -141,24 +141,29 @@ def rank(text: str, terms: Sequence[str]) -> float:
     return score
 
 
+def ranked(records: Sequence[Record], terms: Sequence[str], read_spill: ReadSpill) -> list[tuple[Record, str]]:
+    """The records that hold any of the terms, with what was searched: best first, the newer first among equals."""
+    found: list[tuple[float, int, Record, str]] = []
+    for record in records:
+        text = _searched(record, read_spill)
+        if text and (score := rank(f"{label(record)}\n{text}", terms)):
+            found.append((-score, -record.id, record, text))
+    return [(record, text) for *_, record, text in sorted(found, key=lambda one: one[:2])]
+
+
 def words_page(records: Sequence[Record], query: str, page: int, characters: int, read_spill: ReadSpill) -> str:
     """Page `page` (from 1) of the records that hold words of `query`, best first, the newer first among equals."""
     terms = terms_of(query)
     if not terms:
         raise Refused("The query holds no words.")
-    ranked: list[tuple[float, int, Record, str]] = []
-    for record in records:
-        text = _searched(record, read_spill)
-        if text:
-            score = rank(f"{label(record)}\n{text}", terms)
-            if score:
-                ranked.append((-score, -record.id, record, _hit(record, text, terms)))
-    if not ranked:
+    found = ranked(records, terms, read_spill)
+    if not found:
         return f"No record holds {one_line(query)}."
     room = max(LEAST, characters) - FRAME
     pages: list[list[str]] = [[]]
     left = room
-    for *_, hit in sorted(ranked, key=lambda r: r[:2]):
+    for record, text in found:
+        hit = f"#{record.id} {label(record)} ({len(text):,} characters)\n{excerpt(text, terms)}"
         hit = hit if len(hit) <= room else hit[: head_end(hit, room - 1)] + "…"
         if len(hit) + 2 > left and pages[-1]:
             pages.append([])
@@ -167,13 +172,13 @@ def words_page(records: Sequence[Record], query: str, page: int, characters: int
         left -= len(hit) + 2
     if not 1 <= page <= len(pages):
         raise Refused(f"The search has {len(pages)} {'page' if len(pages) == 1 else 'pages'}; there is no page {page}.")
-    many = f"{len(ranked):,} {'record' if len(ranked) == 1 else 'records'}"
+    many = f"{len(found):,} {'record' if len(found) == 1 else 'records'}"
     head = f'[{many} found, page {page} of {len(pages)}; recall {{"record": N}} shows one whole]'
     return "\n\n".join([head, *pages[page - 1]])
 
 
-def _hit(record: Record, text: str, terms: Sequence[str]) -> str:
-    """One line for the record, and the text around the rarest of the terms in it."""
+def excerpt(text: str, terms: Sequence[str]) -> str:
+    """The text around the rarest of the terms in it, on one line."""
     # Case folding may change lengths (ß, İ); lower() of each character alone keeps offsets right.
     folded = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
     present = sorted((folded.count(t), folded.find(t)) for t in terms if t in folded)
@@ -181,8 +186,7 @@ def _hit(record: Record, text: str, terms: Sequence[str]) -> str:
     start = head_end(text, max(0, at - AROUND // 4))
     end = head_end(text, min(len(text), start + AROUND))
     around = " ".join(text[start:end].split())
-    around = f"{'…' if start else ''}{around}{'…' if end < len(text) else ''}"
-    return f"#{record.id} {label(record)} ({len(text):,} characters)\n{around}"
+    return f"{'…' if start else ''}{around}{'…' if end < len(text) else ''}"
 
 
 @dataclass(frozen=True, slots=True)

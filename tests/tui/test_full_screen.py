@@ -15,7 +15,6 @@ from agent.wire import (
     Event,
     Idle,
     Inspect,
-    Inspected,
     Interrupt,
     Metered,
     Planned,
@@ -26,7 +25,6 @@ from agent.wire import (
     Reviewed,
     Reviewing,
     Rewind,
-    Row,
     SetMode,
     Steer,
     Streaming,
@@ -39,16 +37,16 @@ from compaction.records import AssistantSaid, ToolReturned, UserSaid
 from tests.tui import scenes
 from tests.tui.fake_worker import FakeWorker, Tape
 from tui.app import UllageApp
-from tui.context_screen import ContextScreen
 from tui.desk import Choices
 from tui.dialogs import Approval
 from tui.flow import Flow
+from tui.keys import key_help
 from tui.live import Live
 from tui.meter_bar import MeterBar
 from tui.pickers import Picker
 from tui.plans import PlanScreen, ReviewScreen
 from tui.popup import Popup
-from tui.prompt import Prompt, key_help
+from tui.prompt import Prompt
 from tui.transcript import Transcript
 
 
@@ -460,7 +458,7 @@ async def test_enter_commits_exactly_the_records_of_the_plan() -> None:
         await s.play(Planned(scenes.PLAN))
         assert isinstance(s.app.screen, PlanScreen)
         await s.pilot.press("enter")
-        assert s.worker.sent == [Prune(records=(14, 15, 18))]
+        assert s.worker.sent == [Prune(records=(14, 15, 18), force=True)]
 
 
 async def test_escape_leaves_the_plan_undone() -> None:
@@ -486,15 +484,6 @@ async def test_a_summary_is_dropped_by_two_escapes_only() -> None:
         assert s.worker.sent == []
         await s.pilot.press("escape")
         assert s.worker.sent == [Reviewed(None)]
-
-
-async def test_the_context_table_marks_and_asks_for_the_plan() -> None:
-    rows = tuple(Row(n, "tool", f"[read] {n}", 1_000 * n, n, "live", True) for n in (3, 5, 8))
-    async with screen() as s:
-        await s.play(Inspected(scenes.METER, rows, (("system", 2_000),)))
-        assert isinstance(s.app.screen, ContextScreen)
-        await s.pilot.press("space", "space", "enter")
-        assert s.worker.sent == [Prune(records=(3, 5), dry_run=True)]
 
 
 async def test_a_session_is_picked_from_the_list_that_was_handed_in() -> None:

@@ -159,5 +159,6 @@ def test_costs_add_up_and_say_what_they_do_not_know() -> None:
     costs.add(tape.said(AssistantSaid("", (), Usage(100, 900, 0, 50), "done", "m", 1, cost=0.02)).record)
     costs.add(tape.said(AssistantSaid("", (), Usage(200, 1_000, 0, 50), "done", "m", 2)).record)
     lines = costs.table().splitlines()
-    assert lines[-1].split() == ["all", "300", "1.9k", "0", "100", "$0.02"]
+    assert lines[-2].split() == ["all", "300", "1.9k", "0", "100", "$0.02"]
+    assert lines[-1] == "No price is known for 1 request; the tokens are counted all the same."
     assert lines[2].split()[-1] == "?"

@@ -1,0 +1,136 @@
+"""The full screen under test over a fake worker, with a log that answers from memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from agent.reading import AtHand, Hit, RequestRow, Whole
+from agent.wire import Command, Event
+from compaction.cache import Prices
+from tests.tui.fake_worker import FakeWorker
+from tui.app import UllageApp
+from tui.desk import Choices
+
+S = TypeVar("S", bound=Screen[Any])
+C = TypeVar("C", bound=Command)
+
+
+class Unreadable(Exception):
+    """What a log that cannot be read raises."""
+
+
+@dataclass
+class FakeLog:
+    """Answers what it was given; keeps the questions."""
+
+    wholes: Mapping[int, Whole] = field(default_factory=dict)
+    found: Sequence[Hit] = ()
+    rows: Sequence[RequestRow] = ()
+    text: str = "the session\n"
+    broken: bool = False
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+    troubles: tuple[type[Exception], ...] = (Unreadable,)
+    chosen: bool = True
+
+    def _asked(self, *question: Any) -> None:
+        self.asked.append(question)
+        if self.broken:
+            raise Unreadable("line 7 of the log cannot be read")
+
+    def whole(self, path: Path, record: int) -> Whole:
+        self._asked("whole", str(path), record)
+        if record not in self.wholes:
+            raise LookupError(f"there is no record {record} in this session")
+        return self.wholes[record]
+
+    def hits(self, path: Path, query: str) -> Sequence[Hit]:
+        self._asked("hits", str(path), query)
+        return self.found
+
+    def timeline(self, path: Path) -> Sequence[RequestRow]:
+        self._asked("timeline", str(path))
+        return self.rows
+
+    def exported(self, path: Path, format: str) -> str:
+        self._asked("exported", str(path), format)
+        return self.text
+
+    def doctor(self) -> Sequence[Mapping[str, Any]]:
+        self._asked("doctor")
+        return [{"what": "keys", "found": "ANTHROPIC_API_KEY"}]
+
+    def at_hand(self) -> Sequence[AtHand]:
+        return ()
+
+    def prices(self, model: str) -> Prices | None:
+        return Prices(3.0, 15.0)
+
+
+@dataclass
+class Stage:
+    """The app, its worker, and what can be read off it."""
+
+    app: UllageApp
+    worker: FakeWorker
+    pilot: Pilot[int]
+
+    async def play(self, *events: Event) -> None:
+        for event in events:
+            self.app.post_event(event)
+        for _ in range(len(events) // 200 + 2):
+            await self.pilot.pause()
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, line: str) -> None:
+        """A line into the prompt, and Enter."""
+        await self.pilot.press(*line, "enter")
+        await self.pilot.pause()
+
+    async def settle(self, done: Callable[[], object]) -> None:
+        for _ in range(300):
+            if done():
+                return
+            await self.pilot.pause(0.01)
+        raise AssertionError("it never came to that")
+
+    async def on(self, kind: type[S]) -> S:
+        """The screen on top, once it is of this kind."""
+        await self.settle(lambda: isinstance(self.app.screen, kind))
+        screen = self.app.screen
+        assert isinstance(screen, kind)
+        return screen
+
+    def text(self, selector: str) -> str:
+        """What a widget of the top screen shows, line by line."""
+        widget = self.app.screen.query_one(selector)
+        lines = (widget.render_line(y).text.rstrip() for y in range(widget.size.height))
+        return "\n".join(lines)
+
+    def said(self, selector: str) -> str:
+        """The same with its lines joined, however it was wrapped."""
+        return " ".join(self.text(selector).split())
+
+    def sent(self, kind: type[C]) -> list[C]:
+        return [command for command in self.worker.sent if isinstance(command, kind)]
+
+
+@asynccontextmanager
+async def stage(
+    size: tuple[int, int] = (80, 24), *, log: FakeLog | None = None, ascii: bool = False,
+    reply: Callable[[Command], Sequence[Event]] = lambda command: (), choices: Choices | None = None,
+) -> AsyncIterator[Stage]:  # fmt: skip
+    worker = FakeWorker(reply)
+    app = UllageApp(worker.send, choices=choices or Choices(log=log), ascii=ascii)
+    worker.emit = app.post_event
+    async with app.run_test(size=size) as pilot:
+        yield Stage(app, worker, pilot)
