@@ -38,9 +38,9 @@ THRASH_COUNT, THRASH_COUNT_SMALL, SMALL_WINDOW = 3, 5, 32_000
 
 # Tools whose call again says that the summary did not hold what was in view before.
 READING = ("read", "recall", "grep")
-# Two compactions further apart than a tail's most steps did their work in between: a plan read again after each is a
-# habit, not a sign. What it misses, the row above and the limit catch.
-REREAD_STEPS = 20
+# Two compactions further apart (steps) than three times that did their work in between: a plan read again after each
+# is a habit, not a sign. What it misses, the row above and the limit catch.
+REREAD_STEPS = 3 * THRASH_STEPS
 
 # One reactive retry per run: a second refusal says that the next would be refused too.
 REACTIVE_RETRIES = 1
@@ -191,8 +191,8 @@ def thrash(view: View, window: int | None) -> str | None:
     # The first of a row has no gap of its own: n compactions in a row show n - 1 gaps.
     if close >= needed - 1:
         return f"{needed} compactions in a row, each within {THRASH_STEPS} steps of the one before"
-    if len(rows) >= 2 and rows[-1].reads and (rows[-1].gap or 0) <= REREAD_STEPS:
-        again = rows[-1].reads & rows[-2].reads
-        if again == rows[-1].reads:
-            return f"the same read after each of two compactions ({sorted(again)[0][:80]})"
+    if len(rows) >= 2 and (rows[-1].gap or 0) <= REREAD_STEPS:
+        again = sorted(rows[-1].reads & rows[-2].reads)
+        if again:
+            return f"the same read after each of two compactions ({again[0][:80]})"
     return None

@@ -16,8 +16,6 @@ from tests.compaction.simulation import Result, Simulation
 # A project of sixty files; a few are read again and again, as it is.
 _ROOMS = ("api", "store", "web", "jobs", "auth", "mail")
 FILES = tuple(f"src/{room}/{name}.py" for room in _ROOMS for name in "abcdefghij")
-    f"src/{room}/{name}.py" for room in ("api", "store", "web", "jobs", "auth", "mail") for name in "abcdefghij"
-)
 
 # The window that each of the three switches goes to, after these shares of the steps.
 SWITCHES = ((0.25, 1_000_000), (0.5, 200_000), (0.75, 8_000))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from compaction.cut import choose_cut
@@ -165,10 +163,9 @@ def without_a_call(gate: Gate, outcome: Outcome) -> set[str]:
                     story.step(100)
                 cut = choose_cut(story.s.view, story.s.ruler, story.s.budget, Gate.PRE_FLIGHT)
                 assert cut is not None
-                body = Compacted(
-                    "## Goal\n- x", "", cut.first_kept, cut.prefix_from, None, "", Gate.PROACTIVE, 2, 1, ""
-                )
-                story.s.append(replace(body, previous=story.s.view.compaction and story.s.view.compaction.id))
+                last = story.s.view.compaction and story.s.view.compaction.id
+                kept, start = cut.first_kept, cut.prefix_from
+                story.s.append(Compacted("## Goal\n- x", "", kept, start, last, "", Gate.PROACTIVE, 2, 1, ""))
             story.fill()
             return story.reach()
         case _:

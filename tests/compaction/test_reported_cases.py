@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from compaction.attempts import thrash
 from compaction.budget import Policy, Window, answer_room, budget_for
-from compaction.cut import Cut
-from compaction.gates import Compact, Emergency, Place, Prune, Spill
+from compaction.cut import Cut, choose_cut
+from compaction.gates import Compact, Emergency, Place, Spill
 from compaction.records import (
     AssistantSaid,
     Compacted,
     CompactionFailed,
     Gate,
+    Noted,
     Outcome,
     Pruned,
     SettingsChanged,
@@ -22,8 +24,18 @@ from compaction.records import (
 )
 from compaction.room import largest_fixed
 from compaction.tokens import measure
-from compaction.view import View
-from tests.compaction.simulation import Simulation, drops_everything, fails, short_summary
+from compaction.view import NESTED, NO_RESULT, View
+from tests.compaction.build_log import calls, returned
+from tests.compaction.simulation import (
+    PROMPTS,
+    Result,
+    Said,
+    Simulation,
+    check_pairs,
+    drops_everything,
+    fails,
+    short_summary,
+)
 
 
 def kinds(s: Simulation) -> list[str]:
@@ -40,17 +52,47 @@ def test_case_1_a_fixed_part_that_fills_the_window_is_named_and_not_compacted() 
 
 
 def test_case_2_refilling_after_each_of_three_compactions_stops_the_automatic_ones_and_says_so_once() -> None:
-    def bloated(cut: Cut, view: View) -> str:
-        return "## Goal\n" + "w " * 1_000
-
-    s = Simulation(claimed=40_000, summariser=bloated)
+    s = Simulation(claimed=40_000)
+    # Every step fills a third of the budget with words of the model's own, which no prune can take.
     for _ in range(12):
-        s.turn("go " * 10, [["r" * 14_000], ["r" * 14_000], ["r" * 14_000]])
-    stops = [r for r in s.log if isinstance(r.body, CompactionFailed) and r.body.outcome is Outcome.STOPPED]
-    compactions = [r for r in s.log if isinstance(r.body, Compacted) and r.body.gate is Gate.PROACTIVE]
-    if thrash(s.view, 40_000) is not None:
-        assert len(stops) == 1
-        assert all(r.id < stops[0].id for r in compactions)
+        assert s.turn("go on", [["r"]] * 4, "a" * 24_000) == "done"
+    stops = [n for n, r in enumerate(s.log) if getattr(r.body, "outcome", None) is Outcome.STOPPED]
+    assert len(stops) == 1
+    stopped = s.log[stops[0]].body
+    assert isinstance(stopped, CompactionFailed) and "3 compactions in a row" in stopped.detail
+    later = [r.body for r in s.log[stops[0] :] if isinstance(r.body, Compacted)]
+    assert later and {body.gate for body in later} == {Gate.EMERGENCY}  # no model is asked any more, no turn is lost
+    calls = s.summary_calls
+    assert s.ask_compact() and s.summary_calls == calls + 1
+    assert thrash(s.view, 40_000) is None
+
+
+def rereads(s: Simulation, huge: Result, most: int, answer: str) -> int:
+    """Steps of which the first after each compaction asks for `huge` again. How many were taken before a stop."""
+    s.append(UserSaid("go on"))
+    known = 0
+    for taken in range(most):
+        again = len(s.compactions()) > known
+        known = len(s.compactions())
+        assert s.request([huge] if again or not taken else ["r"], Place(taken > 0), answer) is None
+        if any(f.outcome is Outcome.STOPPED for f in s.failures()):
+            return taken
+    return most
+
+
+def test_case_3_a_result_of_nine_tenths_of_the_window_is_spilled_and_its_repeat_noticed_by_the_second_time() -> None:
+    s = Simulation(claimed=40_000)
+    huge = Result("r" * 4 * 36_000, "read", "read big.log", '{"path":"big.log"}')
+    assert rereads(s, huge, 100, "a" * 12_000) < 100
+    assert len(s.compactions(Gate.PROACTIVE)) == 2
+    assert "the same read" in next(f.detail for f in s.failures() if f.outcome is Outcome.STOPPED)
+    assert all(i.state == "spilled" for i in s.view.items if i.title == "read big.log")
+
+
+def test_the_same_read_after_compactions_with_much_work_between_is_no_sign_of_thrash() -> None:
+    s = Simulation(claimed=40_000)
+    assert rereads(s, Result("r", arguments='{"path":"plan.md"}'), 120, "a" * 3_000) == 120
+    assert len(s.compactions()) > 3 and not s.failures()
 
 
 def test_case_4_a_switch_from_a_million_to_eight_thousand_with_five_small_messages_is_one_decision() -> None:
@@ -65,8 +107,12 @@ def test_case_4_a_switch_from_a_million_to_eight_thousand_with_five_small_messag
 
 def test_case_5_input_output_and_window_of_the_same_size_leave_room_for_the_input() -> None:
     window = Window(1_000, 1_000, WindowSource.CATALOGUE)
-    asked = answer_room(window, 600, 100)
-    assert asked is not None and asked + 600 <= 1_000
+    for size, estimated in ((600, 100), (0, 0), (870, 870)):
+        asked = answer_room(window, size, estimated)
+        assert asked is not None and asked + size <= 1_000
+        assert asked >= 1_000 // 8 - 1
+    s = Simulation(claimed=1_000, real=1_000)
+    assert s.turn("hello " * 60, []) == "done" and not s.learned
 
 
 def test_case_6_a_summariser_that_always_fails_is_asked_three_times_then_comes_the_emergency_rung() -> None:
@@ -99,12 +145,60 @@ def test_case_8_a_prompt_of_1700_on_a_window_of_2048_is_refused_with_both_number
         assert "2,048" in s.refusals[0].text
 
 
+def test_case_9_a_history_larger_than_the_window_is_shortened_until_the_request_for_its_summary_fits() -> None:
+    s = Simulation(claimed=200_000)
+    for n in range(9):
+        assert s.turn(f"part {n}", [["r" * 1_000]], "words " * 3_000) == "done"
+    s.switch(36_000)
+    assert measure(s.view, s.ruler).total > 36_000
+    assert s.ask_compact()
+    request = s.summary_requests[-1][0]
+    assert request.omitted > 0 and f"{request.omitted} earlier messages left out" in request.user_text
+    assert request.characters <= 4 * 36_000
+    assert s.turn("go on", []) == "done"
+
+
+def test_case_9_a_summariser_that_refuses_for_length_is_asked_with_half_each_time_and_three_times_at_most() -> None:
+    s = Simulation(claimed=200_000, summariser=lambda cut, view: Said(fault=Outcome.OVERFLOWED))
+    for n in range(40):
+        s.turn(f"part {n}", [], "words " * 700)
+    assert not s.ask_compact()
+    sizes = [request.characters for request, _, _ in s.summary_requests]
+    assert len(sizes) == 4 and sizes == sorted(sizes, reverse=True) and sizes[-1] < sizes[0] // 4
+
+
+def test_case_10_a_summariser_that_fails_changes_nothing_and_is_written_down() -> None:
+    s = Simulation(claimed=32_000, summariser=lambda cut, view: Said(fault=Outcome.PROVIDER_FAILED))
+    for _ in range(6):
+        s.turn("go", [], "words " * 300)
+    items = s.view.items
+    assert not s.ask_compact()
+    assert s.view.items == items and not s.compactions()
+    assert s.failures()[-1].outcome is Outcome.PROVIDER_FAILED
+
+
 def test_case_12_a_result_larger_than_the_window_already_in_the_log_is_no_dead_end() -> None:
     s = Simulation(claimed=1_000_000)
     s.turn("read it", [["x" * 40_000]])
     s.switch(8_000, real=8_000)
     assert s.turn("and now?", []) == "done"
-    assert isinstance(s.decisions[0], (Spill, Prune))
+    assert [type(d) for d in s.decisions] == [Spill]
+    assert s.summary_calls == 0 and not s.learned
+    result = next(i for i in s.view.items if i.role == "tool")
+    assert result.state == "spilled" and "recall" in result.text
+
+
+def test_case_15_a_refusal_of_bytes_is_an_overflow_answered_by_one_rewrite_and_one_retry() -> None:
+    s = Simulation(claimed=200_000)
+    for _ in range(5):
+        assert s.turn("look", [["r" * 8_000]] * 6) == "done"
+    asked, size = s.requests, s.counted(s.view)
+    s.faults[:] = ["bytes"]
+    assert s.turn("go on", []) == "done"
+    assert s.requests == asked + 2
+    assert s.window.ceiling is None and not s.learned
+    assert {r.body.gate for r in s.rewrites() if isinstance(r.body, (Pruned, Compacted))} == {Gate.REACTIVE}
+    assert s.counted(s.sent[-1]) < size * 3 // 4
 
 
 def test_case_14_a_chat_without_tools_compacts_when_it_is_full() -> None:
@@ -131,9 +225,26 @@ def test_case_16_a_summary_larger_than_what_it_replaces_changes_nothing() -> Non
 
 def test_case_17_over_the_limit_with_a_useless_summary_takes_the_emergency_rung_and_goes_on() -> None:
     s = Simulation(claimed=8_192, real=8_192, summariser=fails)
-    ends = {s.turn("work " * 100, [["r" * 3_500]] * 4) for _ in range(6)}
+    ends = {s.turn("work " * 100, [["r" * 1_900]] * 4, "a " * 500) for _ in range(6)}
     assert ends == {"done"}
-    assert any(isinstance(r.body, Compacted) and r.body.gate is Gate.EMERGENCY for r in s.log)
+    emergencies = s.compactions(Gate.EMERGENCY)
+    assert emergencies and all(body.after < body.before for body in emergencies)
+    assert all(body.after < (s.budget.limit or 0) for body in emergencies)
+
+
+def test_case_17_an_emergency_keeps_the_previous_summary_and_the_next_prefix_starts_where_its_did() -> None:
+    s = Simulation(claimed=8_192, real=8_192)
+    while not s.compactions():
+        s.turn("work", [["r" * 200]] * 2, "a " * 500)
+    s.summariser = fails
+    while not s.compactions(Gate.EMERGENCY):
+        assert s.turn("work", [["r" * 200]] * 2, "a " * 500) == "done"
+    kept = s.compactions()[0].summary
+    assert s.compactions(Gate.EMERGENCY)[0].summary == kept
+    s.summariser = short_summary
+    assert s.ask_compact()
+    assert s.compactions()[-1].prefix_from == s.compactions(Gate.EMERGENCY)[-1].prefix_from
+    assert s.summary_requests[-1][1] == kept
 
 
 def test_case_19_an_overflow_that_states_its_window_is_learned_with_one_rewrite_and_one_retry() -> None:
@@ -162,7 +273,7 @@ def test_a_real_window_of_14000_behind_a_claim_of_200000_costs_one_rewrite_and_t
     assert s.learned == {"scripted": 14_000} and len(reactive) == 1
 
 
-def test_case_20_to_23_a_budget_above_the_model_is_cut_to_the_limit_and_says_who_said_so() -> None:
+def test_case_23_a_budget_above_the_model_is_cut_to_the_limit_and_says_who_said_so() -> None:
     b = budget_for(Window(32_000, None, WindowSource.CATALOGUE), Policy("200k"))
     assert b.budget == b.limit == 28_000
     assert b.trigger < b.budget
@@ -225,6 +336,98 @@ def test_case_38_the_newest_message_is_whole_and_last_of_the_users_after_a_compa
     assert any(isinstance(r.body, Compacted) for r in s.log)
     own = [i for i in s.view.items if i.kind == "user"]
     assert own[-1].text == "now do Y, carefully"
+
+
+def test_case_37_the_projects_rules_are_in_every_view_and_in_no_summary_request() -> None:
+    s = Simulation(claimed=16_000)
+    s.append(Noted("Always write tests first.", NESTED, to_model=True))
+    for n in range(12):
+        s.turn(f"part {n}", [["r" * 400]], "a " * 900)
+    assert s.compactions()
+    assert sum(i.text == "Always write tests first." for i in s.view.items) == 1
+    assert all("tests first" not in request.user_text for request, _, _ in s.summary_requests)
+
+
+def test_case_39_a_plan_of_turn_1_is_in_the_second_summarys_request_and_stays_word_for_word_when_pinned() -> None:
+    def keeps(cut: Cut, view: View) -> str:
+        plan = next((i.text for i in cut.prefix if "PLAN-7" in i.text), "")
+        return f"## Goal\n- work\n## Decisions\n- {plan}" if plan else "## Goal\n- work\n## Done\n- more"
+
+    s = Simulation(claimed=16_000, summariser=keeps)
+    s.turn("make a plan", [], "PLAN-7: first the store, then the web")
+    plan = next(r.id for r in s.log if isinstance(r.body, AssistantSaid))
+    pinned = "the plan is settled: store before web"
+    s.turn(pinned, [])
+    assert s.pin(next(r.id for r in s.log if isinstance(r.body, UserSaid) and r.body.text == pinned))
+    assert plan
+    while len(s.compactions()) < 2:
+        s.turn("go on", [["r" * 400]], "a " * 900)
+    second, previous, _ = s.summary_requests[1]
+    assert "PLAN-7: first the store, then the web" in previous
+    assert previous in second.user_text
+    assert "PLAN-7" in s.compactions()[-1].summary  # a section the reply leaves out is carried over
+    assert pinned in "\n".join(i.text for i in s.view.items)
+
+
+def test_case_40_a_summary_request_has_a_system_prompt_of_its_own_and_one_message() -> None:
+    s = Simulation(claimed=16_000, system="You are a coding agent.")
+    for n in range(18):
+        s.turn(f"part {n}", [], "a " * 1_500)
+    request, _, _ = s.summary_requests[0]
+    assert request.system == PROMPTS.system
+    assert "You are a coding agent." not in request.user_text
+    assert request.user_text.startswith("<conversation>")
+
+
+def test_case_41_a_cut_that_would_part_a_call_from_its_result_moves_to_a_legal_point() -> None:
+    s = Simulation(claimed=16_000)
+    for n in range(6):
+        s.turn(f"part {n}", [["r" * 400]] * 3, "a " * 150)
+    items = s.view.conversation
+    for room in range(0, 3_000, 50):
+        cut = choose_cut(s.view, s.ruler, s.budget, Gate.PRE_FLIGHT, room=room)
+        assert cut is not None
+        assert items[cut.position].role != "tool"
+        assert not items[cut.position - 1].calls
+
+
+def test_case_42_of_three_parallel_calls_none_is_cut_off() -> None:
+    s = Simulation(claimed=16_000)
+    for n in range(6):
+        s.turn(f"part {n}", [["r" * 900, "r" * 900, "r" * 900]] * 2)
+    for room in range(0, 4_000, 50):
+        cut = choose_cut(s.view, s.ruler, s.budget, Gate.PRE_FLIGHT, room=room)
+        assert cut is not None
+        for part in (cut.prefix, cut.tail):
+            calls = [c.id for i in part for c in i.calls]
+            assert [i.call for i in part if i.role == "tool"] == calls
+
+
+def test_case_43_a_call_that_was_killed_is_closed_and_a_compaction_works() -> None:
+    s = Simulation(claimed=16_000)
+    s.turn("first", [["r"]] * 3)
+    s.append(UserSaid("run it"))
+    assert s.request(["slow", "slower"], Place(), arrive=1) is None
+    s.resume()
+    closed = s.view.items[-1]
+    assert closed.text == NO_RESULT and closed.failed
+    assert s.ask_compact()
+    check_pairs(s.view)
+
+
+def test_case_44_a_signed_thinking_block_stays_unchanged_with_its_call_in_the_tail() -> None:
+    s = Simulation(claimed=16_000)
+    for n in range(4):
+        s.turn(f"part {n}", [["r" * 100]], "a " * 400)
+    s.append(UserSaid("think"))
+    signed = '[{"type":"thinking","thinking":"hm","signature":"c2ln"}]'
+    s.append(replace(calls("t1", thinking=signed), seen=s.view.last), returned("t1", "found"))
+    s.append(UserSaid("and?"))
+    assert s.ask_compact()
+    kept = [i for i in s.view.items if i.thinking]
+    assert [i.thinking for i in kept] == [signed]
+    at = s.view.items.index(kept[0])
+    assert s.view.items[at + 1].call == "t1"
 
 
 def test_case_50_no_record_of_a_hundred_compactions_holds_the_conversation() -> None:
