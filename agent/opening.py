@@ -52,6 +52,8 @@ class Opening:
     async def aclose(self) -> None:
         """Ends models and processes."""
         await self.kit.model.aclose()
+        if self.kit.counted is not None:
+            self.kit.counted.close()
 
     async def _new(self, kit: Kit) -> Session:
         name = kit.endpoints.default()

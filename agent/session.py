@@ -18,6 +18,7 @@ from pathlib import Path
 
 from agent import metering
 from agent.answers import Answers
+from agent.count_child import CountChild
 from agent.endpoints import Endpoints
 from agent.instructions import remember
 from agent.ladders import Ladders
@@ -83,7 +84,7 @@ class Kit:
 
     `clock` gives seconds since the epoch. `interactive`: somebody can answer an `Asking`. `environ` is what commands
     inherit from. `summary_deadline` is the longest a summary may take, seconds. `disk` is what logs are written with,
-    None the real one.
+    None the real one. `counted` is the process behind `count`, where it has one.
     """
 
     settings: Settings
@@ -100,6 +101,7 @@ class Kit:
     versions: str = ""
     summary_deadline: float = SUMMARY_DEADLINE
     disk: Disk | None = None
+    counted: CountChild | None = None
 
     async def target(self, model: str) -> Target:
         """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""
@@ -286,6 +288,8 @@ class Session:
     def metered(self) -> None:
         """Sends the numbers of the screen."""
         self.emit(Metered(self.meter()))
+        if self.kit.counted is not None and (trouble := self.kit.counted.trouble()):
+            self.warn(trouble)
 
     def heard(self, record: Record) -> None:
         """Tells the front end of a record that is on disk now; a rewrite or its failure as a gate's end too."""

@@ -66,7 +66,8 @@ def run_tour() -> int:
         folder = tour.copy_project(root)
         os.chdir(folder)
         chosen = settings.load(folder, here, {})
-        kit = replace(make_kit(chosen, here, interactive=True), model=tour.TourModel())
+        kit = make_kit(chosen, here, interactive=True)
+        kit = replace(kit, model=tour.TourModel(count=kit.count))
         reading = Reading(kit, folder)
 
         def make_worker(emit: Callable[[Event], None]) -> Worker:

@@ -85,7 +85,7 @@ def make_kit(
 ) -> Kit:  # fmt: skip
     """All a session is given. `start` begins loading the provider library in its own process at once.
 
-    With a screen (`interactive`) tokens are counted in a process of their own; its closing is the caller's.
+    With a screen (`interactive`) tokens are counted in a process of their own; `Opening.aclose` ends it.
     """
     from tui.cli import version
 
@@ -106,7 +106,7 @@ def make_kit(
         catalogue=catalogue,
         endpoints=endpoints,
         count=counted or counting.count,
-        count_trouble=counted.trouble if counted is not None else str,
+        counted=counted,
         summary_prompts=Prompts(
             prompt("summary_system"), prompt("summary_first"), prompt("summary_update"), prompt("summary_in_context")
         ),

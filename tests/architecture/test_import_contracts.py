@@ -36,6 +36,7 @@ OFFENCES = [
     ("host", "agent/worker.py", "import agent.models.host"),
     ("host", "tui/cli.py", "from agent.models import host"),
     ("host", "agent/models/embedded.py", "from agent.models import llama_host"),
+    ("host", "agent/count_child.py", "import agent.count_host"),
     ("front", "tui/meter.py", "import agent.session_log"),
     ("front", "tui/present.py", "from agent.model import Model"),
 ]

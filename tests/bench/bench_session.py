@@ -91,7 +91,7 @@ def open_at(root: Path, path: Path) -> Session:
     here = places.under(root / "home")
     chosen = settings.load(root, here, {}, {"model": MODEL, "window": "1m"})
     log = SessionLog.open(path, True)
-    session = assemble(make_kit(chosen, here, interactive=True), log, root)
+    session = assemble(make_kit(chosen, here, interactive=False), log, root)
     session.refresh()
     return session
 
