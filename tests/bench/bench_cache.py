@@ -70,7 +70,7 @@ class Course:
 
 
 LONG = Course(30, {10: Prune(every=True, force=True), 20: Compact(), 25: Undo()}, frozenset({3, 5, 7, 14}))
-SHORT = Course(6, {4: Prune(every=True, force=True), 5: Compact(), 6: Undo()}, frozenset({1}), "## Goal\n- numbers", 8)
+SHORT = Course(6, {4: Compact(), 5: Undo(), 6: Prune(every=True, force=True)}, frozenset({1}), "## Goal\n- numbers", 8)
 
 
 @dataclass
