@@ -23,14 +23,14 @@ Format: TypeAlias = Literal["md", "html", "json"]
 _ACTING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def exported(records: Iterable[Record], format: Format) -> str:
-    """The whole file's text, ending in a newline."""
+def exported(records: Iterable[Record], format: Format, timeline: str = "") -> str:
+    """The whole file's text, ending in a newline. `timeline` is `export_timeline`'s, for HTML alone."""
     records = tuple(records)
     match format:
         case "md":
             return markdown(session_of(records))
         case "html":
-            return html(session_of(records))
+            return html(session_of(records), timeline)
         case "json":
             return _json(records)
 

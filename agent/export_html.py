@@ -28,8 +28,8 @@ OPEN_LINES = 12
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
 
 
-def html(session: Session) -> str:
-    """The page's text."""
+def html(session: Session, timeline: str = "") -> str:
+    """The page's text. `timeline` is a section of HTML to put before the conversation."""
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(session))
     markup = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     firsts = {entry.record: entry for entry in reversed(session.entries)}
@@ -49,6 +49,7 @@ def html(session: Session) -> str:
 <body>
 <header><h1>{escape(session.title)}</h1><dl>{rows}</dl></header>
 <main>
+{timeline}
 {body}
 </main>
 </body>

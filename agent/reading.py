@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from agent import export, metering, sandbox, sessions
 from agent.at_hand import AtHand, at_hand
+from agent.export_timeline import timeline
 from agent.forecast import Forecast, forecast
 from agent.looking_up import Hit, Whole, hits, whole
 from agent.models.providers import KEY_VARIABLES
@@ -176,7 +177,11 @@ class Reading:
     def exported(self, path: Path, format: str) -> str:
         """The session for people."""
         chosen: Literal["md", "html", "json"] = "html" if format == "html" else "json" if format == "json" else "md"
-        return export.exported(self.records(path), chosen)
+        if chosen != "html":
+            return export.exported(self.records(path), chosen)
+        budget = self.session(path).budget
+        drawn = timeline(self.timeline(path), budget.budget, budget.window.tokens)
+        return export.exported(self.records(path), chosen, drawn)
 
     # ── settings, models, machine ──
 

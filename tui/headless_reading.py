@@ -11,6 +11,8 @@ Invariants
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -22,6 +24,7 @@ from compaction.errors import EngineError
 from tui import headless_json, headless_text
 from tui.headless import USAGE, Misused, ids_of
 from tui.headless_pipes import Pipe
+from tui.plain import only_ascii
 
 # What a timeline shows to people, and its heads; JSON has every field.
 TIMELINE = {
@@ -36,6 +39,9 @@ TIMELINE = {
     "breaks": "CACHE BROKEN",
     "rewrites": "BEFORE IT",
 }
+
+# Rows of the plot above the table: enough to tell a tenth apart, and both are seen on 24 rows.
+PLOT_ROWS = 12
 
 # Nothing was found, or nothing would be done.
 NOTHING = 4
@@ -245,11 +251,29 @@ def _hit(hit: Mapping[str, Any]) -> str:
 
 
 def _timeline(ask: _Ask) -> int:
-    rows = [object_of(row) for row in ask.reading.timeline(ask.path)]
+    found = ask.reading.timeline(ask.path)
+    rows = [object_of(row) for row in found]
     shown = [{**row, "at": headless_text.when(row["at"]), "cost": headless_text.money(row["cost"])} for row in rows]
     none = "no request was answered in this session yet"
+    if rows and ask.out.terminal and not ask.options.json:
+        ask.out.whole(_plotted(ask, found))
     ask.show(rows, lambda: table_of(shown, TIMELINE) if shown else none)
     return 0
+
+
+def _plotted(ask: _Ask, rows: Sequence[Any]) -> str:
+    """The timeline as people see it on a terminal, above its table."""
+    from tui.alphabet import ascii_text
+    from tui.plot import ASCII_INK, Ink, plot, uncoloured
+
+    meter = ask.reading.inspected(ask.path).meter
+    ascii = only_ascii(os.environ)
+    drawn = plot(
+        rows, shutil.get_terminal_size().columns, PLOT_ROWS, budget=meter.budget, window=meter.window,
+        ink=ASCII_INK if ascii else Ink(),
+    )  # fmt: skip
+    lines = [*(uncoloured(drawn.lines) if os.environ.get("NO_COLOR") else drawn.lines), drawn.legend, *drawn.marks]
+    return "\n".join(map(ascii_text, lines) if ascii else lines) + "\n\n"
 
 
 def _request(ask: _Ask) -> int:
