@@ -47,9 +47,10 @@ class Forecast:
 
 def replies(records: Sequence[Record], before: int | None = None) -> Iterator[Record]:
     """The replies of a log, newest first; `before` leaves out that record and all later ones."""
-    for record in reversed(records):
-        if isinstance(record.body, AssistantSaid) and (before is None or record.id < before):
-            yield record
+    end = len(records) if before is None else up_to(records, before - 1)
+    for place in range(end - 1, -1, -1):
+        if isinstance(records[place].body, AssistantSaid):
+            yield records[place]
 
 
 def forecast(records: Sequence[Record], ladders: Ladders, reply: Record, warm_s: float) -> Forecast:

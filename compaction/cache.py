@@ -99,9 +99,7 @@ def ladder(view: View, ruler: Ruler, known: tuple[tuple[Item, ...], Ladder] | No
         Segment("system", _digest([view.system, *view.instructions]), sum(tokens for _, tokens in parts) - schemas),
     )
     old, steps = known if known is not None else ((), None)
-    pairs = zip(old, view.items, strict=False)
-    same = next((n for n, (one, other) in enumerate(pairs) if one is not other and one != other), -1)
-    same = min(len(old), len(view.items)) if same < 0 else same
+    same = _common(old, view.items)
     kept = steps.segments[FIXED_SEGMENTS : FIXED_SEGMENTS + same] if steps is not None else ()
     items = kept + tuple(
         Segment(f"#{i.record} {i.kind}", _hash(i), ruler.item(i), i.record, i.kind) for i in view.items[same:]
@@ -115,6 +113,14 @@ def effort(view: View) -> str | None:
     changes = (r.body.effort for r in reversed(view.records) if isinstance(r.body, SettingsChanged) and r.body.effort)
     found = next(changes, first)
     return None if found == DEFAULT_EFFORT else found
+
+
+def _common(one: tuple[object, ...], other: tuple[object, ...]) -> int:
+    """How many leading members are equal. Mostly all of the shorter, and that is seen without looking at each here."""
+    most = min(len(one), len(other))
+    if one[:most] == other[:most]:
+        return most
+    return next(n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a is not b and a != b)
 
 
 def _hash(item: Item) -> str:
@@ -142,6 +148,8 @@ def equal_segments(before: Ladder, after: Ladder) -> int:
     most = min(len(before.segments), len(after.segments))
     if before.effort != after.effort:
         most = min(most, FIXED_SEGMENTS)
+    if before.segments[:most] == after.segments[:most]:
+        return most
     pairs = zip(before.segments[:most], after.segments[:most], strict=True)
     return next((n for n, (old, new) in enumerate(pairs) if old.hash != new.hash), most)
 
