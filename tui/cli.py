@@ -93,13 +93,6 @@ def _leads(arguments: list[str], command: str | None) -> bool:
     return False
 
 
-def version() -> str:
-    """The installed version."""
-    from importlib.metadata import version as installed
-
-    return installed("ullage")
-
-
 class _Version(argparse.Action):
     """`--version`, looked up only when asked for."""
 
@@ -107,6 +100,8 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from tui.version import version
+
         print(f"ullage {version()}")
         parser.exit(0)
 

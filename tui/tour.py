@@ -56,7 +56,7 @@ def run_tour() -> int:
     """Opens the tour; returns the exit status. Leaves nothing behind."""
     from tui.front import Choices
     from tui.full import run_full
-    from tui.wiring import make_kit
+    from tui.kit import make_kit
 
     with tempfile.TemporaryDirectory(prefix="ullage-tour-") as name:
         root = Path(name)

@@ -1,4 +1,4 @@
-"""Puts the program together: settings, places, log, model, worker, and the front end that was asked for.
+"""Puts the program together: settings, worker, and the front end that was asked for.
 
 The only place beside `cli` where a front end's process meets the agent's inside.
 """
@@ -8,25 +8,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agent import counting, places, settings
-from agent.count_child import CountChild
-from agent.endpoints import Endpoints
-from agent.instructions import prompt
-from agent.models.catalogue import Catalogue
-from agent.models.learned import Learned
-from agent.models.remote import RemoteModel
-from agent.models.routed import RoutedModel
+from agent import places, settings
 from agent.opening import Opening
 from agent.reading import Reading
-from agent.session import Kit
 from agent.wire import Event
 from agent.worker import Worker
-from compaction.summary import Prompts
+from tui.kit import make_kit
 
 
 def run(options: argparse.Namespace) -> int:
@@ -79,45 +70,6 @@ def _last(options: argparse.Namespace) -> str | None:
     return "last" if getattr(options, "resume_last", False) else None
 
 
-def make_kit(
-    chosen: settings.Settings, here: places.Places, *, interactive: bool, start: bool = False,
-    environ: Mapping[str, str] = os.environ,
-) -> Kit:  # fmt: skip
-    """All a session is given. `start` begins loading the provider library in its own process at once.
-
-    With a screen (`interactive`) tokens are counted in a process of their own; `Opening.aclose` ends it.
-    """
-    from tui.cli import version
-
-    catalogue = Catalogue(Learned(here.state / "learned.json"))
-    remote = RemoteModel(log=here.state / "model-host.log", environ=environ, supports_effort=catalogue.supports_effort)
-    counted = CountChild() if interactive else None
-    if start:
-        remote.start()
-        if counted is not None:
-            counted.start()
-        else:
-            counting.warm()
-    endpoints = Endpoints(chosen, environ)
-    return Kit(
-        settings=chosen,
-        places=here,
-        model=RoutedModel(remote, here.state),
-        catalogue=catalogue,
-        endpoints=endpoints,
-        count=counted or counting.count,
-        counted=counted,
-        summary_prompts=Prompts(
-            prompt("summary_system"), prompt("summary_first"), prompt("summary_update"), prompt("summary_in_context")
-        ),
-        emit=lambda event: None,
-        clock=time.time,
-        environ=environ,
-        interactive=interactive,
-        versions=f"ullage {version()}, python {sys.version_info.major}.{sys.version_info.minor}",
-    )
-
-
 def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places.Places, folder: Path) -> int:
     """The full screen or the inline one, or a sentence where there is no terminal for it."""
     inline = chosen.inline or getattr(options, "inline", False)
@@ -154,6 +106,3 @@ def _wanted(options: argparse.Namespace) -> str | None:
     """The session to go on with; an empty `--resume` is answered by the screen's own list."""
     named = getattr(options, "session", None) or getattr(options, "resume", None)
     return named or _last(options)
-
-
-__all__ = ["make_kit", "run"]

@@ -26,7 +26,7 @@ from agent.wire import (
 )
 from agent.worker import Worker
 from compaction.records import Compacted, ToolReturned
-from tui.wiring import make_kit
+from tui.kit import make_kit
 
 
 async def at_once(seconds: float) -> None:

@@ -32,7 +32,7 @@ from compaction.records import (
     WindowSource,
 )
 from tests.bench.tables import middle, ms, table, times
-from tui.wiring import make_kit
+from tui.kit import make_kit
 
 MODEL = "openai/bench"
 LENGTHS = (100, 2_000, 10_000)

@@ -1,0 +1,60 @@
+"""What every session of the program is given: places, model client, catalogue, counter, prompts.
+
+Not a front end and not a session; nothing is asked of any server here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+
+from agent import counting, places, settings
+from agent.count_child import CountChild
+from agent.endpoints import Endpoints
+from agent.instructions import prompt
+from agent.models.catalogue import Catalogue
+from agent.models.learned import Learned
+from agent.models.remote import RemoteModel
+from agent.models.routed import RoutedModel
+from agent.session import Kit
+from compaction.summary import Prompts
+from tui.version import version
+
+
+def make_kit(
+    chosen: settings.Settings, here: places.Places, *, interactive: bool, start: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Kit:  # fmt: skip
+    """All a session is given. `start` begins loading the provider library in its own process at once.
+
+    With a screen (`interactive`) tokens are counted in a process of their own; `Opening.aclose` ends it.
+    """
+    catalogue = Catalogue(Learned(here.state / "learned.json"))
+    remote = RemoteModel(log=here.state / "model-host.log", environ=environ, supports_effort=catalogue.supports_effort)
+    counted = CountChild() if interactive else None
+    if start:
+        remote.start()
+        if counted is not None:
+            counted.start()
+        else:
+            counting.warm()
+    endpoints = Endpoints(chosen, environ)
+    return Kit(
+        settings=chosen,
+        places=here,
+        model=RoutedModel(remote, here.state),
+        catalogue=catalogue,
+        endpoints=endpoints,
+        count=counted or counting.count,
+        counted=counted,
+        summary_prompts=Prompts(
+            prompt("summary_system"), prompt("summary_first"), prompt("summary_update"), prompt("summary_in_context")
+        ),
+        emit=lambda event: None,
+        clock=time.time,
+        environ=environ,
+        interactive=interactive,
+        versions=f"ullage {version()}, python {sys.version_info.major}.{sys.version_info.minor}",
+    )
