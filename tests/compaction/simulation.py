@@ -235,14 +235,15 @@ class Simulation:
         self, results: Sequence[str | Result], place: Place, answer: str = "ok", arrive: int | None = None
     ) -> str | None:
         """One step; `arrive` results of it come in before the user interrupts. A word when the turn ended by it."""
-        while True:
+        # One request, and one retry after a refusal: a third in one turn is against invariant 8.
+        for _ in range(3):
             asked = self.pass_gates(place)
             if asked is None:
                 return "refused"
             usage = self.ask(asked)
-            if usage is None:
-                continue
-            break
+            if usage is not None:
+                break
+        assert usage is not None, "a request was sent for the third time"
         self.sent[:] = [*self.sent[-self.most_sent :], self.view]
         given = [r if isinstance(r, Result) else Result(r) for r in results]
         ids = [f"c{len(self.log)}_{n}" for n in range(len(given))]

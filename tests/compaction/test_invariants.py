@@ -115,6 +115,14 @@ class Engine(RuleBasedStateMachine):
             with suppress(BadTarget):
                 assert set(self.s.ask_prune(records=sorted(wanted), force=True)) == wanted
 
+    @rule(count=st.integers(1, 3))
+    def the_newest_results_are_pruned_and_the_rest_compacted(self, count: int) -> None:
+        live = [i.record for i in self.s.view.tail if i.role == "tool" and i.state == "live"][-count:]
+        for record in live:
+            with suppress(BadTarget):
+                self.s.ask_prune(records=[record], force=True)
+        self.s.ask_compact()
+
     @rule(focus=st.sampled_from(["", "keep the decisions"]))
     def a_compaction_is_asked(self, focus: str) -> None:
         self.s.ask_compact(focus)
@@ -142,7 +150,7 @@ class Engine(RuleBasedStateMachine):
     def the_summariser_changes_its_ways(self, name: str) -> None:
         self.s.summariser = SUMMARISERS[name]
 
-    @rule(faults=st.lists(st.sampled_from(["refuse", "number", "asked", "bytes", "silent"]), min_size=1, max_size=2))
+    @rule(faults=st.lists(st.sampled_from(["refuse", "number", "asked", "bytes", "silent"]), min_size=1, max_size=4))
     def the_provider_is_about_to_refuse(self, faults: list[Fault]) -> None:
         self.s.faults[:] = faults
 
@@ -183,7 +191,7 @@ class Engine(RuleBasedStateMachine):
         match body:
             case Pruned() | Compacted():
                 check_2_smaller(s, body)
-                check_5_no_result_comes_back(before, s.view)
+                check_5_no_result_comes_back(before, s.view, body)
                 check_13_once(before, body)
                 if isinstance(body, Compacted):
                     check_10_next_prefix(before, body)
@@ -242,8 +250,12 @@ def check_4_fold(s: Simulation) -> None:
     assert fold(s.log[half:], fold(s.log[:half])) == s.view
 
 
-def check_5_no_result_comes_back(before: View, after: View) -> None:
-    """What was pruned or spilled stays so in the tail."""
+def check_5_no_result_comes_back(before: View, after: View, body: Pruned | Compacted) -> None:
+    """What was pruned or spilled stays so in the tail; a prune replaces all that it names."""
+    if isinstance(body, Pruned):
+        assert {i.record: i.state for i in after.items if i.record in body.records} == dict.fromkeys(
+            body.records, body.how
+        )
     was = {i.record: i for i in before.items if i.role == "tool" and i.state in ("pruned", "spilled")}
     for item in after.items:
         if item.role == "tool" and item.record in was:
