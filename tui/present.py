@@ -11,6 +11,7 @@ Invariants
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -54,6 +55,9 @@ from tui.wording import FAILURES, GATES
 
 # Wishes whose record is shown: the sentence of how they ended would say it twice.
 HAVE_A_BLOCK = frozenset({"compact", "prune", "undo", "pin", "rewind"})
+
+# A file that a mention brought along, as the agent joins it to the message.
+ATTACHED = re.compile(r'\n\n<file path="([^"\n]*)">\n(.*?)\n</file>(?=\n\n<file path="|\Z)', re.DOTALL)
 
 # What the plan on the screen says better.
 SEEN_ANYWAY = frozenset({"a preview: nothing was changed", "a plan: nothing was changed"})
@@ -201,7 +205,11 @@ def user(key: str, number: int, body: UserSaid) -> Block:
         meta += (plural(len(body.images), "image"),)
     if body.admitted is not None:
         meta += (f"shortened for the model to {body.admitted:,} characters",)
-    return Block(key, "user", body=safe(body.text), meta=meta, fold=USER_FOLD, record=number)
+    # The files' text is what the model reads; whoever named them knows what is in them.
+    files = [safe(found[1]) for found in ATTACHED.finditer(body.text)]
+    if files:
+        meta += (f"with {', '.join(files)}",)
+    return Block(key, "user", body=safe(ATTACHED.sub("", body.text)), meta=meta, fold=USER_FOLD, record=number)
 
 
 def assistant(key: str, number: int, body: AssistantSaid) -> Iterator[Block]:

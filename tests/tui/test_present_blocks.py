@@ -28,7 +28,7 @@ from compaction.records import (
     WindowLearned,
 )
 from tests.tui import scenes
-from tui import cards
+from tui import cards, present
 from tui.block import Block, Fold, plain
 from tui.present import Presenter
 from tui.wording import FAILURES, GATES
@@ -231,3 +231,10 @@ def test_opening_says_the_notices_once() -> None:
 def test_a_fold_never_hides_a_single_line() -> None:
     block = Block("k", "tool", "t", "1\n2\n3\n4", fold=Fold(2, 1))
     assert plain(block) == "t\n1\n2\n3\n4"
+
+
+def test_files_that_a_mention_brought_are_named_and_not_repeated() -> None:
+    text = 'look at @a.py and @b\n\n<file path="a.py">\nx\n\ny\n</file>\n\n<file path="b">\nz\n</file>'
+    block = present.user("k", 1, UserSaid(text))
+    assert block.body == "look at @a.py and @b"
+    assert block.meta == ("with a.py, b",)
