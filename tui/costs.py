@@ -67,8 +67,8 @@ class Costs:
             case Reverted(target=target):
                 self.freed.pop(target, None)
                 self._fresh = True
-            case CompactionFailed(usage=Usage() as usage):
-                self.rows.append((record.id, "failed summary", usage, None))
+            case CompactionFailed(usage=Usage() as usage, cost=cost):
+                self.rows.append((record.id, "failed summary", usage, cost))
             case _:
                 pass
 
