@@ -273,8 +273,8 @@ def marks(view: View, kept: int = 0) -> tuple[int, ...]:
 
 
 def _blocks(item: Item) -> int:
-    """Content blocks an item becomes where messages are made of blocks."""
-    thinking = item.thinking is not None
+    """Content blocks an item becomes where messages are made of blocks; rather too many than too few."""
+    thinking = 0 if item.thinking is None else max(1, item.thinking.count('"type":'))
     return max(1, bool(item.text) + len(item.calls) + len(item.images) + thinking)
 
 

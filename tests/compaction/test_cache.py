@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from compaction.cache import (
@@ -156,6 +158,14 @@ def test_after_a_big_batch_a_mark_stands_where_the_request_before_ended() -> Non
     assert marked(user("hi"), *batch) == (TOOLS, SYSTEM, 0, 12 + 1)
     small = calls(*ids[:8]), tuple(returned(i) for i in ids[:8])
     assert marked(user("hi"), *small) == (TOOLS, SYSTEM, 9)
+
+
+def test_each_block_of_thinking_counts_for_how_far_the_provider_looks_back() -> None:
+    ids = [f"c{n}" for n in range(5)]
+    thinking = json.dumps({"blocks": [{"type": "thinking", "thinking": "hm", "signature": "s"}] * 10})
+    batch = calls(*ids, thinking=thinking), tuple(returned(i) for i in ids)
+    assert marked(user("hi"), *batch) == (TOOLS, SYSTEM, 0, 6)
+    assert marked(user("hi"), calls(*ids, thinking="{}"), batch[1]) == (TOOLS, SYSTEM, 6)
 
 
 def test_there_are_never_more_than_four_marks_and_the_tools_go_first() -> None:
