@@ -21,10 +21,11 @@ from tui.plain import one_line, plural, safe, tokens
 from tui.priced import totals
 from tui.prompt import Wished
 
-# The rows around a plan: frame, title, totals in up to three lines, keys, and the blank lines between.
-AROUND = 12
+# The rows around a plan: frame, title, totals in up to three lines, keys, and the blank lines between. The sheet takes
+# nine tenths of the screen.
+AROUND = 10
 
-# Without the frame and the blank lines.
+# Without the frame and the blank lines, on a sheet as high as the screen.
 AROUND_SHORT = 6
 SHORT = 16
 
@@ -78,8 +79,8 @@ class PlanScreen(ModalScreen[bool]):
         rows = [*(_row(*row, fate="goes") for row in self.plan.rows)]
         rows += [_row(*row, fate="stays") for row in self.plan.kept_rows]
         lines, height = self.query_one(Lines), self.app.size.height
-        around = AROUND_SHORT if height < SHORT else AROUND
-        lines.styles.height = max(1, min(len(rows), height - around))
+        room = height - AROUND_SHORT if height < SHORT else height * 9 // 10 - AROUND
+        lines.styles.height = max(1, min(len(rows), room))
         lines.show(rows)
 
     @property

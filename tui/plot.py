@@ -39,6 +39,9 @@ LEAST_ROWS = 6
 # A line up to this many times above the highest bar is drawn; beyond it the bars would be crushed to a row or two.
 NEAR = 2.5
 
+# Narrower than this the legend takes one line, cells.
+NARROW = 56
+
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -103,7 +106,8 @@ def plot(
     top = max([highest, *(level for _, level, _ in drawn)]) * 1.12
     lines = _drawn(chosen, letters, drawn, top, width, max(LEAST_ROWS, height), ink)
     marks = tuple(f"{letters[n]}  before #{row.record}: {what_happened(row)}" for n, row in marked)
-    return Plot(lines, _legend(chosen, levels, drawn, ink), marks, first, len(chosen))
+    legend = _brief(chosen, ink) if width < NARROW else _legend(chosen, levels, drawn, ink)
+    return Plot(lines, legend, marks, first, len(chosen))
 
 
 def _drawn(
@@ -156,6 +160,12 @@ def _ticks(top: float, steps: int) -> list[int]:
 def _every(count: int, each: int) -> int:
     """Record numbers need some ten cells each."""
     return max(1, -(-10 // each), -(-count // 12))
+
+
+def _brief(rows: Sequence[RequestRow], ink: Ink) -> str:
+    costs = [row.cost for row in rows if row.cost is not None]
+    said = f"{ink.read_fill} read from cache {ink.fresh_fill} not"
+    return f"{said} · {dollars(sum(costs))}" if costs else said
 
 
 def _legend(

@@ -21,16 +21,18 @@ from textual.widgets import Static
 
 from agent.wire import Meter
 from tui.overlay import Overlay
-from tui.plot import ASCII_INK, Colour, Ink, Plot, fitting, plot
+from tui.plot import ASCII_INK, NARROW, Colour, Ink, Plot, fitting, plot
 
 if TYPE_CHECKING:
     from agent.reading import RequestRow
+
+KEYS = "← → earlier and later · ↑ ↓ the marks · esc closes"
 
 # Rows around the plot: title, legend in two lines, four marks, keys, the frame, and blank lines between.
 AROUND = 13
 
 # On a short screen the marks share the rows with the plot's own numbers.
-AROUND_SHORT = 5
+AROUND_SHORT = 6
 SHORT = 16
 
 
@@ -77,7 +79,7 @@ class TimelineScreen(Overlay):
             yield Static(id="timeline-legend", markup=False)
             with VerticalScroll(id="timeline-marks", can_focus=False):
                 yield Static(id="timeline-list", markup=False)
-            yield Static(Content.styled("← → earlier and later · ↑ ↓ the marks · esc closes", "dim"))
+            yield Static(id="timeline-keys")
 
     def on_mount(self) -> None:
         """Reading takes a while."""
@@ -149,6 +151,8 @@ class TimelineScreen(Overlay):
 
     def on_resize(self, event: events.Resize) -> None:
         """Another size, another plot."""
+        keys = "← → ↑ ↓ · esc closes" if self.app.size.width < NARROW else KEYS
+        self.query_one("#timeline-keys", Static).update(Content.styled(keys, "dim"))
         self._draw_soon()
 
     def _page(self, by: int) -> None:
