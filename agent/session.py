@@ -113,7 +113,7 @@ class Kit:
         return self.known(model)
 
     def known(self, model: str) -> Target:
-        """A model by name with what is known of it; asks no server. Raises `UnknownModel` for a file that is not there."""
+        """A model by name with what is known of it; asks no server. Raises `UnknownModel` for a missing file."""
         endpoint, claim = self.endpoints.resolve(model), self.settings.claim_for(model)
         if is_embedded(model):
             found = weights(model, claim.window)
