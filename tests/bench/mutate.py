@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Longer than the slowest of the tests named here takes unbroken: an endless loop is noticed too. Seconds.
 PATIENCE = 120
 
-_ENGINE = ("test_reported_cases", "test_legal_tags", "test_gates", "test_tokens")
+_ENGINE = ("test_gates", "test_tokens", "test_reported_cases", "test_legal_tags")
 _OTHERS = {
     "budget": ("test_budget",),
     "cache": ("test_cache",),
@@ -84,9 +84,7 @@ def mutant(source: str, index: int, kind: str) -> tuple[str, int]:
         case ast.BoolOp():
             node.op = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
         case ast.UnaryOp():
-            node.op = ast.UAdd() if kind != "not" else ast.Not()
-            inner = ast.UnaryOp(ast.Not(), node.operand)
-            node.operand = inner
+            node.operand = ast.UnaryOp(ast.Not(), node.operand)
         case ast.stmt():
             _leave_out(tree, node)
         case _:
@@ -106,7 +104,7 @@ def main() -> int:
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 150
     chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     patterns = sys.argv[3:] or ["compaction/*.py", "agent/session_log.py"]
-    files = [p for p in [*ROOT.glob("compaction/*.py"), ROOT / "agent/session_log.py"]]
+    files = [*ROOT.glob("compaction/*.py"), ROOT / "agent/session_log.py"]
     chosen = [p for p in sorted(files) if any(fnmatch(str(p.relative_to(ROOT)), one) for one in patterns)]
     everywhere = [(p, *place) for p in chosen for place in places(ast.parse(p.read_text()))]
     sample = chance.sample(everywhere, min(many, len(everywhere)))
