@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from compaction.budget import Budget, Policy, Window, answer_room, budget_for
-from compaction.cut import Cut, choose_cut
+from compaction.cut import choose_cut
 from compaction.emergency import previous_summary
 from compaction.facts import fact_sheet
 from compaction.gates import (
@@ -45,7 +44,6 @@ from compaction.records import (
     Reverted,
     Rewound,
     SettingsChanged,
-    Stop,
     ToolCall,
     ToolReturned,
     Usage,
@@ -54,60 +52,23 @@ from compaction.records import (
     WindowSource,
 )
 from compaction.room import primer_shown
-from compaction.summary import Prompts, SummaryRequest, TooLarge, build_request, halved
+from compaction.summary import SummaryRequest, TooLarge, build_request, halved
 from compaction.tokens import Ruler, calibrated, calibration, dropped_silently, estimate, fixed, measure
 from compaction.view import NO_RESULT, PREVIEW, View, fold, preview, step
 from tests.compaction.build_log import started
-
-PROMPTS = Prompts("Summarise.", "FIRST in {words} words", "UPDATE in {words} words", "HERE")
-OUT_OF_STEPS = "[answer now]"
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a summariser answered; or `fault`, how it did not."""
-
-    text: str = ""
-    stop: Stop = "done"
-    calls: bool = False
-    fault: Outcome | None = None
-
-
-Summariser = Callable[[Cut, View], str | Said]
-Fault = Literal["refuse", "number", "asked", "bytes", "silent"]
-
-
-@dataclass(frozen=True)
-class Result:
-    """One tool result as a script gives it."""
-
-    text: str
-    tool: str = "read"
-    title: str | None = None
-    arguments: str | None = None
-    paths: tuple[str, ...] = ()
-    changed: bool = False
-    exit_status: int | None = None
-    failed: bool = False
-
-
-def short_summary(cut: Cut, view: View) -> str:
-    """The least that passes the judge."""
-    return f"## Goal\n- work on\n## Done\n- {len(cut.prefix)} messages"
-
-
-def drops_everything(cut: Cut, view: View) -> str:
-    """Shaped right, holds nothing."""
-    return "## Goal\n- continue"
-
-
-def fails(cut: Cut, view: View) -> str:
-    return ""
-
-
-def quarter_token(text: str) -> int:
-    """A token for four characters."""
-    return (len(text) + 3) // 4
+from tests.compaction.simulated_parts import (
+    OUT_OF_STEPS,
+    PROMPTS,
+    Fault,
+    Result,
+    Said,
+    Summariser,
+    check_pairs,
+    drops_everything,
+    fails,
+    quarter_token,
+    short_summary,
+)
 
 
 @dataclass
@@ -528,13 +489,7 @@ class Simulation:
             check_pairs(view)
 
 
-def check_pairs(view: View) -> None:
-    """Each call has exactly one result, adjacent, in order, and no result stands alone."""
-    waiting: list[str] = []
-    for item in view.items:
-        if item.role == "tool":
-            assert waiting and waiting.pop(0) == item.call, f"a result without its call at record {item.record}"
-            continue
-        assert not waiting, f"calls without results: {waiting}"
-        waiting = [c.id for c in item.calls]
-    assert not waiting
+__all__ = [
+    "PROMPTS", "Fault", "Result", "Said", "Simulation", "Summariser", "check_pairs", "drops_everything", "fails",
+    "quarter_token", "short_summary",
+]  # fmt: skip
