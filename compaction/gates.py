@@ -156,19 +156,9 @@ def decide(view: View, ruler: Ruler, budget: Budget, place: Place) -> Decision:
     if budget.limit is not None and size >= budget.limit:
         gate = Gate.FORCE_STOP if place.last else Gate.PRE_FLIGHT
         return _must(view, ruler, budget, gate, place, size, last_conversation(view), budget.limit)
-    if size >= budget.trigger or _half_done(view, budget, size):
+    if size >= budget.trigger:
         return _may(view, ruler, budget, place, size)
     return Proceed()
-
-
-def _half_done(view: View, budget: Budget, size: int) -> bool:
-    """Whether the proactive gate pruned or spilled at this place and still ends above the landing.
-
-    The next step or two would reach the trigger again: better one place that rewrites now than two in a row.
-    """
-    since = automatic_since(view, last_conversation(view))
-    mine = bool(since) and isinstance(since[-1].body, Pruned) and since[-1].body.gate is Gate.PROACTIVE
-    return mine and size > budget.landing
 
 
 def _may(view: View, ruler: Ruler, budget: Budget, place: Place, size: int) -> Decision:

@@ -256,3 +256,15 @@ def test_a_real_window_of_14000_behind_a_claim_of_200000_costs_one_rewrite_and_t
     assert s.turn("start", [["r" * 3_000]] * 25) == "done"
     reactive = [r for r in s.log if isinstance(r.body, (Pruned, Compacted)) and r.body.gate is Gate.REACTIVE]
     assert s.learned == {"scripted": 14_000} and len(reactive) == 1
+
+
+def test_a_prune_that_brings_the_size_under_the_trigger_is_enough() -> None:
+    s = Simulation(claimed=100_000, rule="12k")
+    assert s.turn("read them", [["r" * 4_000]] * 8) == "done"
+    first = next(n for n, d in enumerate(s.decisions) if isinstance(d, Prune))
+    pruned = next(r for r in s.log if isinstance(r.body, Pruned))
+    assert isinstance(pruned.body, Pruned)
+    assert s.budget.landing < pruned.body.after < s.budget.trigger
+    follows = s.log[pruned.id]
+    assert isinstance(follows.body, AssistantSaid), "the request goes out; no summariser is asked at this place"
+    assert not any(isinstance(d, Compact) for d in s.decisions[: first + 1])
