@@ -39,7 +39,8 @@ SHORT_ROWS = 3
 SHORT = 16
 
 TITLE = "No model is chosen yet. At hand:"
-HINT = "tab goes here · enter takes it · d takes it for good · esc closes · or just type"
+TITLE_ALONE = "No model is chosen yet; tab chooses:"
+HINT = "tab to choose · enter uses it · d always uses it · esc closes · or just type"
 
 
 class FirstUse(Widget, can_focus=True):
@@ -119,7 +120,8 @@ class FirstUse(Widget, can_focus=True):
         limit = self._limit()
         first = max(0, min(self.marked - limit // 2, len(lines) - limit))
         wide = min(max(cell_len(name) for name, _ in lines), max(12, width // 2))
-        shown = [Content.styled(TITLE, "bold").truncate(width, ellipsis=True)]
+        title = TITLE if self.app.size.height >= SHORT else TITLE_ALONE
+        shown = [Content.styled(title, "bold").truncate(width, ellipsis=True)]
         for index, (name, found) in enumerate(lines[first : first + limit], first):
             here = index == self.marked and self.has_focus
             label = Content(name).truncate(wide, pad=True, ellipsis=True)

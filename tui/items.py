@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
@@ -131,6 +132,7 @@ def matching(rows: Sequence[Row], query: str) -> list[Row]:
     return [row for row, text in texts if all(term in text for term in terms)]
 
 
+@lru_cache(maxsize=64)
 def shown_in(width: int) -> tuple[tuple[Column, int], ...]:
     """The columns that fit `width` cells with their widths, left to right."""
     columns = list(COLUMNS)

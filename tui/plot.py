@@ -38,6 +38,8 @@ LEAST_ROWS = 6
 
 # A line up to this many times above the highest bar is drawn; beyond it the bars would be crushed to a row or two.
 NEAR = 2.5
+FEW_ROWS = 12
+NEAR_ON_FEW_ROWS = 1.3
 
 # Narrower than this the legend takes one line, cells.
 NARROW = 56
@@ -102,7 +104,8 @@ def plot(
     letters = {n: LETTERS[i % len(LETTERS)] for i, (n, _) in enumerate(marked)}
     highest = max(row.size for row in chosen) or 1
     levels = [("budget", budget, ink.budget), ("window", window, ink.window)]
-    drawn = [(name, level, colour) for name, level, colour in levels if level and level <= highest * NEAR]
+    near = highest * (NEAR if height >= FEW_ROWS else NEAR_ON_FEW_ROWS)
+    drawn = [(name, level, colour) for name, level, colour in levels if level and level <= near]
     top = max([highest, *(level for _, level, _ in drawn)]) * 1.12
     lines = _drawn(chosen, letters, drawn, top, width, max(LEAST_ROWS, height), ink)
     marks = tuple(f"{letters[n]}  before #{row.record}: {what_happened(row)}" for n, row in marked)
