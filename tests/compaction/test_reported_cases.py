@@ -261,7 +261,7 @@ def test_a_real_window_of_14000_behind_a_claim_of_200000_costs_one_rewrite_and_t
 
 def test_a_prune_that_brings_the_size_under_the_trigger_is_enough() -> None:
     s = Simulation(claimed=100_000, rule="12k")
-    assert s.turn("read them", [["r" * 4_000]] * 10) == "done"
+    assert s.turn("read them " * 800, [["r" * 4_000]] * 8) == "done"
     first = next(n for n, decision in enumerate(s.decisions) if isinstance(decision, Prune))
     pruned = next(r for r in s.log if isinstance(r.body, Pruned))
     assert isinstance(pruned.body, Pruned)
