@@ -4,7 +4,7 @@ Run by `count_child` as `python -P -m agent.count_host`. Not a library, and noth
 
 Invariants
  1. The process ends when its input ends, so it does not outlive its parent.
- 2. Nothing but the greeting and answers is written to the output pipe: descriptor 1 is the log's from the first line on.
+ 2. Only the greeting and answers are written to the output pipe: descriptor 1 is the log's from the first line on.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from compaction.records import Compacted, ToolCall, ToolReturned, UserSaid
+from compaction.records import AssistantSaid, Compacted, Record, ToolCall, ToolReturned, UserSaid
 from compaction.shorten import head_end, shorten
 
 # What stands for a result that never came (killed, interrupted). A fixed text: a replay must write the same bytes.
@@ -101,3 +101,31 @@ def summary_text(body: Compacted) -> str:
     """The summary and its fact sheet as one user-role text."""
     parts = [p for p in (body.summary.strip(), body.fact_sheet.strip()) if p]
     return "[earlier conversation, summarised]\n\n" + "\n\n".join(parts)
+
+
+def results_by_call(records: Iterable[Record]) -> dict[tuple[int, int], Record]:
+    """For (record of the reply, index of the call): the record of its first result."""
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    found: dict[tuple[int, int], Record] = {}
+    for record in records:
+        match record.body:
+            case AssistantSaid(calls=calls):
+                for index, call in enumerate(calls):
+                    waiting.setdefault(call.id, []).append((record.id, index))
+            case ToolReturned(call=call_id) if waiting.get(call_id):
+                found[waiting[call_id].pop()] = record
+            case _:
+                pass
+    return found
+
+
+def tail_of(conversation: tuple[Item, ...], first_kept: int) -> tuple[Item, ...]:
+    """Items from `first_kept` on; a result goes where its call goes."""
+    kept: list[Item] = []
+    keeping = False
+    for item in conversation:
+        if item.role != "tool":
+            keeping = item.record >= first_kept
+        if keeping:
+            kept.append(item)
+    return tuple(kept)

@@ -15,6 +15,7 @@ them, so there is no second state that could disagree with the log.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,10 +34,13 @@ from compaction.items import (
     pins_notice,
     placeholder,
     preview,
+    results_by_call,
     summary_text,
+    tail_of,
 )
 from compaction.records import (
     AssistantSaid,
+    Body,
     Compacted,
     Gate,
     Noted,
@@ -62,13 +66,23 @@ class View:
     records: tuple[Record, ...] = ()
 
     @cached_property
+    def ids(self) -> tuple[int, ...]:
+        """The ids of the records, ascending."""
+        return tuple(r.id for r in self.records)
+
+    @cached_property
+    def deeds(self) -> tuple[Record, ...]:
+        """The records that say nothing: rewrites and their failures, choices, refusals. Few where records are many."""
+        return tuple(r for r in self.records if type(r.body) not in _SAYING)
+
+    @cached_property
     def started(self) -> Started | None:
         """The session's first record; None only for an empty log."""
-        return next((r.body for r in self.records if isinstance(r.body, Started)), None)
+        return next((r.body for r in self.deeds if isinstance(r.body, Started)), None)
 
     @cached_property
     def _instructed(self) -> Started | Reloaded | None:
-        return next((r.body for r in reversed(self.records) if isinstance(r.body, (Started, Reloaded))), None)
+        return next((r.body for r in reversed(self.deeds) if isinstance(r.body, (Started, Reloaded))), None)
 
     @property
     def system(self) -> str:
@@ -88,7 +102,7 @@ class View:
     @cached_property
     def model(self) -> str:
         """The model in force: the last one chosen, else the one the session started with."""
-        for record in reversed(self.records):
+        for record in reversed(self.deeds):
             if isinstance(record.body, SettingsChanged) and record.body.model is not None:
                 return record.body.model
         return self.started.model if self.started else ""
@@ -96,8 +110,8 @@ class View:
     @cached_property
     def rewrites(self) -> tuple[Record, ...]:
         """Prunes and compactions not taken back, in the order written."""
-        taken = {r.body.target for r in self.records if isinstance(r.body, Reverted)}
-        return tuple(r for r in self.records if isinstance(r.body, (Pruned, Compacted)) and r.id not in taken)
+        taken = {r.body.target for r in self.deeds if isinstance(r.body, Reverted)}
+        return tuple(r for r in self.deeds if isinstance(r.body, (Pruned, Compacted)) and r.id not in taken)
 
     @cached_property
     def compaction(self) -> Record | None:
@@ -108,7 +122,7 @@ class View:
     def pins(self) -> tuple[int, ...]:
         """Ids of the pinned records, ascending."""
         pinned: set[int] = set()
-        for record in self.records:
+        for record in self.deeds:
             match record.body:
                 case Pinned(target, True):
                     pinned.add(target)
@@ -123,7 +137,7 @@ class View:
         """Pruned and spilled record ids. A pin set after the prune restores its record for good."""
         force = {r.id for r in self.rewrites}
         states: dict[int, State] = {}
-        for record in self.records:
+        for record in self.deeds:
             match record.body:
                 case Pruned(records=ids, how=how) if record.id in force:
                     states.update(dict.fromkeys(ids, how))
@@ -137,11 +151,6 @@ class View:
     def conversation(self) -> tuple[Item, ...]:
         """All that was said, with prunes applied and no compaction: what summaries are made from."""
         return tuple(_converse(self))
-
-    @cached_property
-    def asked(self) -> frozenset[int]:
-        """Ids of the replies: an item of the tool role with such an id is a call without its result."""
-        return frozenset(r.id for r in self.records if isinstance(r.body, AssistantSaid))
 
     @cached_property
     def prefix_from(self) -> int:
@@ -179,17 +188,29 @@ class View:
     def tail(self) -> tuple[Item, ...]:
         """What is kept word for word after the compaction in force; everything when there is none."""
         body = self.compaction.body if self.compaction else None
-        return _tail(self.conversation, body.first_kept) if isinstance(body, Compacted) else self.items
+        return tail_of(self.conversation, body.first_kept) if isinstance(body, Compacted) else self.items
 
     @property
     def last(self) -> int:
         """Id of the newest record in force; 0 for an empty log."""
         return self.records[-1].id if self.records else 0
 
+    def body_of(self, id: int) -> Body | None:
+        """What record `id` says; None when it is not in force."""
+        at = bisect_left(self.records, id, key=lambda record: record.id)
+        return self.records[at].body if at < len(self.records) and self.records[at].id == id else None
+
+
+# What these records say changes nothing of what the others said.
+_SAYING = frozenset({UserSaid, AssistantSaid, ToolReturned, Noted})
+
+# What a view that took in one of them has in common with the view before.
+_STEADY = ("started", "_instructed", "model", "rewrites", "compaction", "pins", "replaced", "deeds")
+
 
 def _converse(view: View) -> Iterable[Item]:
     """Items in conversation order, each result beside its call."""
-    results = _results_by_call(view.records)
+    results = results_by_call(view.records)
     turn = step = place = 0
     calls: tuple[ToolCall, ...] = ()
     for record in view.records:
@@ -243,7 +264,7 @@ def _grown(after: View, conversation: tuple[Item, ...], record: Record) -> tuple
                     item.role == "tool"
                     and item.call == call_id
                     and item.text == NO_RESULT
-                    and item.record in after.asked
+                    and isinstance(after.body_of(item.record), AssistantSaid)
                 ):
                     call = ToolCall(call_id, item.title, "")
                     answered = _result(after, item.record, call, record, item.turn, item.step)
@@ -253,22 +274,6 @@ def _grown(after: View, conversation: tuple[Item, ...], record: Record) -> tuple
             return None
         case _:
             return conversation
-
-
-def _results_by_call(records: tuple[Record, ...]) -> dict[tuple[int, int], Record]:
-    """For (record of the reply, index of the call): the record of its first result."""
-    waiting: dict[str, list[tuple[int, int]]] = {}
-    found: dict[tuple[int, int], Record] = {}
-    for record in records:
-        match record.body:
-            case AssistantSaid(calls=calls):
-                for index, call in enumerate(calls):
-                    waiting.setdefault(call.id, []).append((record.id, index))
-            case ToolReturned(call=call_id) if waiting.get(call_id):
-                found[waiting[call_id].pop()] = record
-            case _:
-                pass
-    return found
 
 
 def _result(view: View, asked_by: int, call: ToolCall, record: Record | None, turn: int, step: int) -> Item:
@@ -300,23 +305,11 @@ def _result(view: View, asked_by: int, call: ToolCall, record: Record | None, tu
     )
 
 
-def _tail(conversation: tuple[Item, ...], first_kept: int) -> tuple[Item, ...]:
-    """Items from `first_kept` on; a result goes where its call goes."""
-    kept: list[Item] = []
-    keeping = False
-    for item in conversation:
-        if item.role != "tool":
-            keeping = item.record >= first_kept
-        if keeping:
-            kept.append(item)
-    return tuple(kept)
-
-
 def _lay_out(view: View) -> Iterable[Item]:
     record = view.compaction
     assert record is not None
     assert isinstance(record.body, Compacted)
-    tail = _tail(view.conversation, record.body.first_kept)
+    tail = tail_of(view.conversation, record.body.first_kept)
     kept = {i.record for i in tail}
     head: list[Item] = []
     # The newest message as of the compaction: a later one stands in the tail, and taking this one out again then would
@@ -351,11 +344,39 @@ def step(view: View, record: Record) -> View:
     if isinstance(record.body, Rewound):
         return View(tuple(r for r in view.records if r.id < record.body.before))
     after = View((*view.records, record))
-    conversation = view.__dict__.get("conversation")
-    grown = None if conversation is None else _grown(after, conversation, record)
+    known, kept = view.__dict__, after.__dict__
+    if "ids" in known:
+        kept["ids"] = (*view.ids, record.id)
+    if type(record.body) in _SAYING:
+        kept.update({name: known[name] for name in _STEADY if name in known})
+    elif "deeds" in known:
+        kept["deeds"] = (*view.deeds, record)
+    grown = _grown(after, view.conversation, record) if "conversation" in known else None
     if grown is not None:
-        after.__dict__["conversation"] = grown
+        kept["conversation"] = grown
+        if "items" in known and (items := _items_grown(view, grown, record)) is not None:
+            kept["items"] = items
     return after
+
+
+def _items_grown(view: View, grown: tuple[Item, ...], record: Record) -> tuple[Item, ...] | None:
+    """The items below a compaction with one more record said, from those before it; None when all is laid out anew.
+
+    What is said after a compaction is in its tail, and changes nothing of what stands before the tail.
+    """
+    body = view.compaction.body if view.compaction else None
+    if not isinstance(body, Compacted) or type(record.body) not in _SAYING or record.id < body.first_kept:
+        return None
+    items, before = view.items, view.conversation
+    if len(grown) > len(before):
+        return (*items, *grown[len(before) :])
+    if grown is before or grown == before:
+        return items
+    at = next(n for n in range(len(grown) - 1, -1, -1) if grown[n] is not before[n])
+    for place in range(len(items) - 1, -1, -1):
+        if items[place] is before[at]:
+            return (*items[:place], grown[at], *items[place + 1 :])
+    return None
 
 
 def fold(records: Iterable[Record], view: View | None = None) -> View:
