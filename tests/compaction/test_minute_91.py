@@ -1,4 +1,4 @@
-"""Ninety steps into a session on a 200k window a file of 412 KB comes in. Each gate catches what the one above let pass.
+"""Ninety steps into a session on a 200k window a file of 412 KB comes in. Each gate catches what the one above missed.
 
 The gates are switched off one after the other, from the top: the next one still saves the turn, and the last one says
 honestly that it cannot.
@@ -99,5 +99,5 @@ def test_with_every_gate_out_of_order_the_turn_ends_after_two_requests_and_nothi
     before, s.automatic = s.requests, False
     assert read_the_file(s) == "refused"
     assert s.requests - before == 2
-    assert any(FILE == getattr(r.body, "text", None) for r in s.log)
+    assert any(getattr(r.body, "text", None) == FILE for r in s.log)
     assert not any(isinstance(r.body, CompactionFailed) for r in s.log)
