@@ -28,7 +28,7 @@ from agent.model import (
     UnknownModel,
     Unreachable,
 )
-from agent.models.overflow import Overflow, recognise
+from agent.models.overflow import Overflow, of_rates, recognise
 from agent.models.providers import key_variable
 from agent.models.wording import is_page, page_title, words_of
 from agent.sanitise import one_line
@@ -163,6 +163,8 @@ class _Failure:
                 )
             case 404:
                 return self._unknown_model()
+            case 413 if of_rates(self.body, self.text):
+                return self._rate_limited()
             case 413:
                 return self._too_long(Overflow(bytes=True))
             case 429:
@@ -242,7 +244,7 @@ class _Failure:
         wait = retry_after(self.headers)
         when = f" It asks to wait {_duration(wait)}." if wait else " Try again in a moment."
         return RateLimited(
-            self._say(f"{self.endpoint.name} limits how much may be asked at a time (429).{when}"),
+            self._say(f"{self.endpoint.name} limits how much may be asked at a time ({self.status or 429}).{when}"),
             status=self.status, retry_after=wait,
         )  # fmt: skip
 

@@ -181,6 +181,12 @@ def recognise(status: int | None, body: Any, text: str = "") -> Overflow | None:
     return _numbers(words, _CODE_IN_BRACKETS.sub("limit", said))
 
 
+def of_rates(body: Any, text: str = "") -> bool:
+    """Whether the refusal is about how much may be asked in a time, whatever its status: some say so with a 413."""
+    words = words_of(body, text)
+    return _rate(words, " ".join(words.text.lower().split()))
+
+
 def _rate(words: Words, said: str) -> bool:
     named = any(code in ("rate_limit_exceeded", "rate_limit_error", "insufficient_quota") for code in words.codes)
     return named or bool(_RATE.search(said))

@@ -61,6 +61,14 @@ CASES: list[tuple[str, dict[str, Any], type[ModelError]]] = [
         described(link("RateLimitError", 429, "", {"message": "tokens per minute", "code": "rate_limit_exceeded"})),
         RateLimited,
     ),
+    (
+        "a rate limit sent as 413, whose cause still says 413",
+        described(
+            link("RateLimitError", 429, "", {"message": "tokens per minute", "code": "rate_limit_exceeded"}),
+            link("APIStatusError", 413, "", {"message": "tokens per minute", "code": "rate_limit_exceeded"}),
+        ),
+        RateLimited,
+    ),
     ("422", described(link("BadRequestError", 422, "", SAID)), BadRequest),
     ("429", described(link("RateLimitError", 429, "", SAID)), RateLimited),
     (
