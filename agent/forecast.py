@@ -108,28 +108,13 @@ def _counts(
 
     The first request is mostly the fixed part, whose tokens are the furthest from any estimate.
     """
-    for reply in (earlier, _first(records, earlier)):
+    for reply in (earlier, ladders.first_reply(records, earlier)):
         assert isinstance(reply.body, AssistantSaid)
         if reply.body.usage is None or not reply.body.usage.input:
             continue
         held = before if reply is earlier else ladders.first(records, reply)
         if cache.equal_segments(held, before) == len(held.segments):
             yield len(held.segments), reply.body.usage.input
-
-
-def _first(records: Sequence[Record], earlier: Record) -> Record:
-    """The first reply whose request had the same fixed part and model as `earlier`'s."""
-    assert isinstance(earlier.body, AssistantSaid)
-    found = earlier
-    for record in records[: up_to(records, earlier.id)]:
-        match record.body:
-            case Reloaded():
-                found = earlier
-            case AssistantSaid(model=model, usage=usage) if found is earlier and usage and model == earlier.body.model:
-                found = record
-            case _:
-                pass
-    return found
 
 
 def keeps_answers(records: Sequence[Record], before: int) -> bool:

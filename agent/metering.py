@@ -5,7 +5,6 @@ No drawing and no decision. Everything here is finished when it is sent: a front
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +17,7 @@ from compaction.budget import Budget
 from compaction.cut import choose_cut
 from compaction.gates import largest_fixed
 from compaction.prune import PrunePlan
-from compaction.records import AssistantSaid, Compacted, CompactionFailed, Gate, Pruned, Record
+from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
 from compaction.room import k
 from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, scaled
 from compaction.view import View, step
@@ -50,7 +49,7 @@ def meter(session: Session) -> Meter:
         limit=budget.limit,
         parts=tuple(parts.items()),
         cache=state,
-        cost=spent(session.log.records),
+        cost=session.spending.of(session.log.records),
         next_cost=next_price(session, size.total, state.next_cached),
         automatic=automatic(view, budget, size.total),
         model=view.model,
@@ -72,13 +71,6 @@ def automatic(view: View, budget: Budget, size: int) -> str:
     if budget.trigger <= size < wait.until:
         return f"automatic waits until {k(wait.until)} after {'an undo' if wait.undone else 'a failed try'}"
     return "on"
-
-
-def spent(records: Iterable[Record]) -> float | None:
-    """What a log's requests have cost, dollars, those rewound since included; None when none of them had a price."""
-    costs = [r.body.cost for r in records if isinstance(r.body, (AssistantSaid, Compacted, CompactionFailed))]
-    known = [c for c in costs if c is not None]
-    return round(sum(known), 6) if known else None
 
 
 def next_price(session: Session, size: int, cached: int) -> float | None:

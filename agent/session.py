@@ -34,6 +34,7 @@ from agent.places import Places, slug
 from agent.session_log import SessionLog
 from agent.settings import Settings, SettingsError, without_budget
 from agent.settings_file import save_budget
+from agent.spending import Spending
 from agent.tools import Workspace
 from agent.wire import Appended, Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
 from compaction import gates
@@ -138,6 +139,7 @@ class Session:
     waiting: list[Command] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     ladders: Ladders = field(init=False)
+    spending: Spending = field(default_factory=Spending)
     opened: int = field(init=False)
 
     def __post_init__(self) -> None:

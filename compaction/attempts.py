@@ -95,7 +95,7 @@ def backoff(view: View, budget: Budget) -> Backoff:
     failures = until = 0
     # An emergency makes room without a summary: the sizes of failures before it say nothing of growth any more.
     grown = False
-    for record in reversed(view.records):
+    for record in reversed(view.deeds):
         body = record.body
         if isinstance(body, Reverted) and not until and not grown:
             return Backoff(failures, regrown(body.after, budget), True)
@@ -147,7 +147,12 @@ def _since_reset(view: View) -> tuple[Record, ...]:
 
 def said_stopped(view: View) -> bool:
     """Whether the log says already that automatic compaction stopped; it holds until the user's own action."""
-    return _stopped(_since_reset(view)) is not None
+    for record in reversed(view.deeds):
+        if is_reset(record):
+            return False
+        if isinstance(record.body, CompactionFailed) and record.body.outcome is Outcome.STOPPED:
+            return True
+    return False
 
 
 def _stopped(records: tuple[Record, ...]) -> str | None:

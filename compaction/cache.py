@@ -22,7 +22,7 @@ from hashlib import blake2b
 from math import ceil
 
 from compaction.records import Compacted, Pinned, Pruned, Record, Reloaded, Reverted, Rewound, SettingsChanged, Usage
-from compaction.tokens import Ruler, fixed_parts
+from compaction.tokens import Ruler, common, fixed_parts
 from compaction.view import Item, Kind, View
 
 TOOLS, SYSTEM = -2, -1
@@ -94,33 +94,26 @@ def ladder(view: View, ruler: Ruler, known: tuple[tuple[Item, ...], Ladder] | No
     """
     parts = fixed_parts(view, ruler)
     schemas = sum(tokens for name, tokens in parts if name == "tool schemas")
+    system = sum(tokens for _, tokens in parts) - schemas
     fixed = (
-        Segment("tools", _digest(list(view.tools)), schemas),
-        Segment("system", _digest([view.system, *view.instructions]), sum(tokens for _, tokens in parts) - schemas),
+        Segment("tools", _digest_of_texts(*view.tools), schemas),
+        Segment("system", _digest_of_texts(view.system, *view.instructions), system),
     )
     old, steps = known if known is not None else ((), None)
-    same = _common(old, view.items)
+    same = common(old, view.items)
     kept = steps.segments[FIXED_SEGMENTS : FIXED_SEGMENTS + same] if steps is not None else ()
     items = kept + tuple(
         Segment(f"#{i.record} {i.kind}", _hash(i), ruler.item(i), i.record, i.kind) for i in view.items[same:]
     )
-    return Ladder(fixed + items, view.model, effort(view), tuple(r.id for r in view.records))
+    return Ladder(fixed + items, view.model, effort(view), view.ids)
 
 
 def effort(view: View) -> str | None:
     """The reasoning effort in force; None leaves it to the provider."""
     first = view.started.effort if view.started else None
-    changes = (r.body.effort for r in reversed(view.records) if isinstance(r.body, SettingsChanged) and r.body.effort)
+    changes = (r.body.effort for r in reversed(view.deeds) if isinstance(r.body, SettingsChanged) and r.body.effort)
     found = next(changes, first)
     return None if found == DEFAULT_EFFORT else found
-
-
-def _common(one: tuple[object, ...], other: tuple[object, ...]) -> int:
-    """How many leading members are equal. Mostly all of the shorter, and that is seen without looking at each here."""
-    most = min(len(one), len(other))
-    if one[:most] == other[:most]:
-        return most
-    return next(n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a is not b and a != b)
 
 
 def _hash(item: Item) -> str:
@@ -131,6 +124,12 @@ def _hash(item: Item) -> str:
 @lru_cache(maxsize=_REMEMBERED)
 def _hash_of(*sent: object) -> str:
     return _digest(sent)
+
+
+@lru_cache(maxsize=8)
+def _digest_of_texts(*texts: str) -> str:
+    """Of the fixed part, which is the same for a whole session."""
+    return _digest(texts)
 
 
 def _digest(value: object) -> str:

@@ -11,8 +11,9 @@ Invariants
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from compaction.records import (
     AssistantSaid,
@@ -22,6 +23,7 @@ from compaction.records import (
     Record,
     Reloaded,
     Reverted,
+    ToolReturned,
     Usage,
     WindowLearned,
 )
@@ -38,6 +40,9 @@ IMAGE = 1_600
 CALIBRATE_OVER = 5
 # Beyond a factor of two something else is wrong (a proxy's cumulative counts, a truncated prompt): not believed.
 CALIBRATE_LEAST, CALIBRATE_MOST = 0.5, 2.0
+
+# The records a calibration is made from; the others are passed over at a glance.
+_TELLING = frozenset({Reloaded, AssistantSaid, WindowLearned})
 
 # How a text of the fixed part says where it comes from.
 _PATH = re.compile(r'<\w+ path="(.*)">')
@@ -75,6 +80,15 @@ class Size:
         return self.known > 0 and self.estimated == 0
 
 
+@runtime_checkable
+class CountsMany(Protocol):
+    """A counting function that is asked for many texts at once where there are many: it may be far away."""
+
+    def many(self, texts: Sequence[str]) -> Sequence[int]:
+        """Tokens of each text."""
+        ...
+
+
 class Ruler:
     """Counts each item and text once and keeps the answer. `count` gives tokens for a text."""
 
@@ -85,6 +99,12 @@ class Ruler:
         self._items: dict[Item, tuple[Item, int]] = {}
         self._newest: dict[int, tuple[Item, int]] = {}
         self._texts: dict[str, int] = {}
+        asked: object = count
+        self._many = asked.many if isinstance(asked, CountsMany) else None
+        self._ahead: dict[str, int] = {}
+        # The newest items that were summed, and their sums: a view that grew costs what it grew by.
+        self._summed: tuple[Item, ...] = ()
+        self._sums = dict.fromkeys(PARTS, 0)
 
     def text(self, text: str) -> int:
         """Tokens of a text, without a message around it."""
@@ -103,10 +123,7 @@ class Ruler:
             del self._newest[id(known[0])]
             found = known[1]
         else:
-            found = MESSAGE + self.count(item.text) + IMAGE * len(item.images)
-            found += sum(CALL + self.count(c.name) + self.count(c.arguments) for c in item.calls)
-            if item.thinking is not None:
-                found += self.count(item.thinking)
+            found = MESSAGE + sum(map(self._counted, _texts(item))) + CALL * len(item.calls) + IMAGE * len(item.images)
         # The value's key stays the first object; what must stay alive is the one whose id is looked up.
         self._items[item] = self._newest[id(item)] = (item, found)
         return found
@@ -114,6 +131,49 @@ class Ruler:
     def items(self, items: Iterable[Item]) -> int:
         """Tokens of several items."""
         return sum(map(self.item, items))
+
+    def sums(self, items: tuple[Item, ...]) -> dict[str, int]:
+        """Tokens of a view's items by part of the meter."""
+        same = common(self._summed, items)
+        self._learn(items[same:])
+        for item in self._summed[same:]:
+            self._sums[_PART_OF[item.kind]] -= self.item(item)
+        for item in items[same:]:
+            self._sums[_PART_OF[item.kind]] += self.item(item)
+        self._summed = items
+        return dict(self._sums)
+
+    def _learn(self, items: Sequence[Item]) -> None:
+        """Counts what is not known yet of `items` in one go."""
+        if self._many is None or len(items) < 2:
+            return
+        texts = {text for item in items if item not in self._items for text in _texts(item)}
+        self._ahead = dict(zip(texts, self._many(list(texts)), strict=True))
+        for item in items:
+            self.item(item)
+        self._ahead = {}
+
+    def _counted(self, text: str) -> int:
+        known = self._ahead.get(text)
+        return self.count(text) if known is None else known
+
+
+def _texts(item: Item) -> Iterator[str]:
+    """All of an item that is counted."""
+    yield item.text
+    for call in item.calls:
+        yield call.name
+        yield call.arguments
+    if item.thinking is not None:
+        yield item.thinking
+
+
+def common(one: tuple[object, ...], other: tuple[object, ...]) -> int:
+    """How many leading members are equal. Mostly all of the shorter, and that is seen without looking at each here."""
+    most = min(len(one), len(other))
+    if one[:most] == other[:most]:
+        return most
+    return next(n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a is not b and a != b)
 
 
 def fixed_parts(view: View, ruler: Ruler) -> tuple[tuple[str, int], ...]:
@@ -144,20 +204,22 @@ def estimate_parts(view: View, ruler: Ruler) -> dict[str, int]:
     parts = dict.fromkeys(PARTS, 0)
     for name, tokens in fixed_parts(view, ruler):
         parts["tools" if name == "tool schemas" else "system"] += tokens
-    for item in view.items:
-        parts[_PART_OF[item.kind]] += ruler.item(item)
+    for name, tokens in ruler.sums(view.items).items():
+        parts[name] += tokens
     return parts
 
 
 def estimate(view: View, ruler: Ruler) -> int:
     """The whole view, uncalibrated tokens."""
-    return fixed(view, ruler) + ruler.items(view.items)
+    return fixed(view, ruler) + sum(ruler.sums(view.items).values())
 
 
 def calibration(view: View) -> float:
     """How many of the model's tokens one estimated token is worth, over its last replies with the same tools."""
     measured = estimated = counted = 0
     for record in reversed(view.records):
+        if type(record.body) not in _TELLING:
+            continue
         match record.body:
             case Reloaded():
                 break
@@ -209,7 +271,7 @@ def _changes_what_was_sent(view: View, record: Record) -> bool:
             return True
         case Pinned(target=target):
             # A pin in the tail changes no byte, unless it brings back what was pruned.
-            pruned = any(isinstance(r.body, Pruned) and target in r.body.records for r in view.records)
+            pruned = any(isinstance(r.body, Pruned) and target in r.body.records for r in view.deeds)
             return pruned or all(item.record != target for item in view.tail)
         case _:
             return False
@@ -224,8 +286,27 @@ def measure(view: View, ruler: Ruler) -> Size:
     assert isinstance(found.body, AssistantSaid) and found.body.usage is not None
     # What its request did not hold: all later records. Its own text is counted as output.
     seen = found.body.seen
-    fresh = (i for i in view.items if i.record > seen and (i.record != found.id or i.role == "tool"))
+    fresh = (i for i in _since(view, seen) if i.record > seen and (i.record != found.id or i.role == "tool"))
     return Size(found.body.usage.context, round(ruler.items(fresh) * factor))
+
+
+def _since(view: View, seen: int) -> Iterable[Item]:
+    """The items from the end on, as far as one of a record after `seen` can stand."""
+    if view.compaction is not None and seen < view.compaction.id:
+        yield from view.items
+        return
+    # A result stands with its call, however late it came: all of them have to be found before the search may end.
+    waiting: set[int] = set()
+    for record in reversed(view.records):
+        if record.id <= seen:
+            break
+        if isinstance(record.body, ToolReturned):
+            waiting.add(record.id)
+    for item in reversed(view.items):
+        if item.role != "tool" and item.record <= seen and not waiting:
+            return
+        waiting.discard(item.record)
+        yield item
 
 
 def dropped_silently(view: View, usage: Usage, size: Size) -> bool:
