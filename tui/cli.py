@@ -50,8 +50,7 @@ def shadowed() -> str | None:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The options. Exits with status 2 and a sentence for what cannot be read."""
-    first = next((a for a in arguments if not a.startswith("-")), None)
-    if first not in COMMANDS or not _leads(arguments, first):
+    if _first_word(arguments) not in COMMANDS:
         parser = _screen_parser()
         options = parser.parse_args(arguments)
         options.command = "screen"
@@ -69,8 +68,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _leads(arguments: list[str], command: str | None) -> bool:
-    """Whether `command` is the command and no value of an option before it."""
+def _first_word(arguments: list[str]) -> str | None:
+    """The first argument that is neither an option nor the value of one."""
     takes_value = {
         "-C",
         "--model",
@@ -89,8 +88,8 @@ def _leads(arguments: list[str], command: str | None) -> bool:
         elif argument in takes_value:
             skip = True
         elif not argument.startswith("-"):
-            return argument == command
-    return False
+            return argument
+    return None
 
 
 class _Version(argparse.Action):
