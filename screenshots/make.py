@@ -27,10 +27,12 @@ from textual.pilot import Pilot  # noqa: E402
 from agent import places, settings, tour  # noqa: E402
 from agent.models.scripted import Say, ScriptedModel  # noqa: E402
 from agent.opening import Opening  # noqa: E402
+from agent.reading import Reading  # noqa: E402
 from agent.wire import Asking, Event, Idle, Inspected, Opened, Planned, Quit  # noqa: E402
 from agent.worker import Worker  # noqa: E402
 from screenshots import script  # noqa: E402
 from tui.app import UllageApp  # noqa: E402
+from tui.front import Choices  # noqa: E402
 from tui.kit import make_kit  # noqa: E402
 from tui.prompt import Prompt  # noqa: E402
 
@@ -155,7 +157,8 @@ async def play(size: tuple[int, int], replies: Sequence[Say | str], scene: Scene
         app.post_event(event)
 
     worker = Worker(Opening(kit, folder), emit)
-    app = UllageApp(worker.send, ascii=ascii, now=clock.read)
+    reading = Reading(kit, folder)
+    app = UllageApp(worker.send, choices=Choices(log=reading), ascii=ascii, now=clock.read)
     async with app.run_test(size=size) as pilot:
         session = Session(app, worker, pilot, clock, early)
         sessions.append(session)
@@ -209,8 +212,12 @@ async def main(folder: Path) -> None:
         await s.press("escape")
         await s.say("/compact what the failing tests said")
         album.put("compacted", await s.picture())
+        await s.say(script.ASK_ON)
+        s.prompt.insert("/timeline")
+        await s.press("enter")
+        album.put("timeline", await s.picture())
 
-    await play(WIDE, [*script.LOOKING, *script.FINDING, *script.MENDING, script.SUMMARY], whole)
+    await play(WIDE, [*script.LOOKING, *script.FINDING, *script.MENDING, script.SUMMARY, script.GOING_ON], whole)
 
     def turn(name: str) -> Scene:
         async def scene(s: Session) -> None:

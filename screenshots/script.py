@@ -98,3 +98,7 @@ SUMMARY = """\
 ## Next
 - Run the tests again.
 """
+
+ASK_ON = "How do I see one month only?"
+
+GOING_ON = "`python3 -m tally month examples/household.ledger 2025-03` prints March."

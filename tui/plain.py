@@ -74,6 +74,16 @@ def dollars(amount: float) -> str:
     return f"${amount:.2f}"
 
 
+def dollars_apart(one: float, other: float) -> tuple[str, str]:
+    """Two amounts to be compared: with as many places as it takes to tell them apart, four at the most."""
+    shown = dollars(one), dollars(other)
+    for places in (3, 4):
+        if shown[0] != shown[1] or one == other:
+            break
+        shown = f"${one:.{places}f}", f"${other:.{places}f}"
+    return shown
+
+
 def seconds(span: float) -> str:
     """A duration: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`."""
     if span < 10:

@@ -6,7 +6,7 @@ Not the figures (the worker made those) and not a screen.
 from __future__ import annotations
 
 from agent.wire import Meter, Plan
-from tui.plain import dollars, plural, safe, tokens
+from tui.plain import dollars, dollars_apart, plural, safe, tokens
 
 
 def totals(plan: Plan) -> str:
@@ -19,7 +19,8 @@ def totals(plan: Plan) -> str:
     if plan.reread:
         said.append(f"{tokens(plan.reread)} to be read again")
     if plan.price.keep is not None and plan.price.rewrite is not None:
-        said.append(f"next turn {dollars(plan.price.rewrite)} instead of {dollars(plan.price.keep)}")
+        then, now = dollars_apart(plan.price.rewrite, plan.price.keep)
+        said.append(f"next turn {then} instead of {now}")
         if plan.price.flattened is not None and plan.price.in_context is not None:
             said.append(f"summary {dollars(plan.price.flattened)} apart, {dollars(plan.price.in_context)} in context")
     else:

@@ -73,3 +73,10 @@ def test_what_the_user_said_of_the_terminal_decides_about_ascii(environ: dict[st
 
 def test_ascii_text_keeps_its_width() -> None:
     assert ascii_text("a → “b” … 漢") == 'a > "b" ~ ??'
+
+
+def test_two_amounts_have_as_many_places_as_it_takes_to_tell_them_apart() -> None:
+    assert plain.dollars_apart(0.03, 0.01) == ("$0.03", "$0.01")
+    assert plain.dollars_apart(0.0141, 0.0119) == ("$0.014", "$0.012")
+    assert plain.dollars_apart(0.01412, 0.01408) == ("$0.0141", "$0.0141")
+    assert plain.dollars_apart(0.01, 0.01) == ("$0.01", "$0.01")
