@@ -343,6 +343,7 @@ def _apart(session: Session, request: SummaryRequest, output: int) -> Request:
     )
     return Request(
         messages, max_tokens=output, restartable=True, grammar=session.summary_grammar(), thinking_off=True,
+        deadline=session.kit.settings.deadline,
     )  # fmt: skip
 
 

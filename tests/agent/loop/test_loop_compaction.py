@@ -178,6 +178,14 @@ async def test_a_summariser_that_never_answers_times_out(tmp_path: Path) -> None
         assert (await story.say("on")).stop == "done"
 
 
+async def test_the_silence_a_summary_may_keep_is_the_one_that_the_settings_name(tmp_path: Path) -> None:
+    model = scripted(talk())
+    async with Story(tmp_path, model, flags={"deadline": "7s"}) as story:
+        await worked(story)
+        assert (await story.wish(Compact())).committed
+        assert {asked.request.deadline for asked in model.asked} == {7.0}
+
+
 async def test_the_settings_name_a_summariser_with_its_own_window(tmp_path: Path) -> None:
     more = '[models."openai/tiny"]\nwindow = 4000\nprices = { input = 1.0, output = 1.0 }'
     model = scripted(talk(6, 8_000))
