@@ -3,7 +3,8 @@
 Not permissions (those are the agent's): it shows what would happen and sends one `Answer`.
 
 Invariants
- 1. A key pressed before the panel was visible for `SETTLE` seconds does nothing, whatever the key.
+ 1. A key pressed before the panel was visible for `SETTLE` seconds does nothing, whatever the key, and begins the wait
+    anew: somebody who types on is writing, not answering.
  2. The choices are always in view; what would happen scrolls, on twelve lines too.
  3. Each question is answered once, in the order asked; stopping the turn answers none.
 """
@@ -167,7 +168,12 @@ class Approval(Vertical, can_focus=True):
         self.query_one("#choices", Static).update(Content("\n").join(rows))
 
     def _early(self) -> bool:
-        return self._now() - self._shown_at < SETTLE
+        """Whether a key is too early; asked once for each, because one that is begins the wait anew."""
+        now = self._now()
+        early = now - self._shown_at < SETTLE
+        if early and self._shown_at != float("inf"):
+            self._shown_at = now
+        return early
 
     def action_move(self, by: int) -> None:
         """Up and down."""
@@ -221,3 +227,4 @@ class Approval(Vertical, can_focus=True):
         """A letter that is no choice goes nowhere: least of all into the conversation."""
         if self.has_focus and event.is_printable and event.character not in KEYS:
             event.stop()
+            self._early()

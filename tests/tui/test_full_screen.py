@@ -237,6 +237,15 @@ async def test_keys_faster_than_the_offers_send_what_was_typed() -> None:
         assert s.worker.sent == []
 
 
+async def test_keys_that_come_in_one_burst_act_in_their_order() -> None:
+    async with screen() as s:
+        for name in (*"wrong", "ctrl+u", *"teh", "backspace", "backspace", *"he", "ctrl+a", "X", "ctrl+e", "Y"):
+            s.prompt.post_message(events.Key(name, name if len(name) == 1 else None))
+        await s.settle(lambda: "Y" in s.prompt.text)
+        await s.pilot.pause(0.05)
+        assert s.prompt.text == "XtheY"
+
+
 async def test_paths_complete_after_an_at_sign(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "retry.py").write_text("")
@@ -382,10 +391,22 @@ async def test_a_key_pressed_too_early_does_not_approve() -> None:
         clock.at += 0.29
         await s.pilot.press("y", "s", "p", "n", "enter")
         assert s.worker.sent == []
-        clock.at += 0.02
+        clock.at += 0.31
         await s.pilot.press("y")
         assert s.worker.sent == [Answer(7, "once")]
         assert not approval.display
+
+
+async def test_somebody_who_types_on_does_not_approve_however_long() -> None:
+    clock = Clock()
+    async with screen(clock=clock) as s:
+        await s.play(*Tape().opened(), Busy("turn"), ASK)
+        await s.pilot.pause()
+        for letter in "yes, and say why":
+            clock.at += 0.2
+            await s.pilot.press(letter if letter.isalpha() else "space")
+        assert s.worker.sent == []
+        assert s.app.query_one(Approval).display
 
 
 async def asked(s: Screen) -> None:
