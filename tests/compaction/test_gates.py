@@ -293,3 +293,15 @@ def test_sentences_name_the_mark_and_never_call_the_budget_the_window() -> None:
     s = Simulation()
     assert "window" not in refuse_fixed(s.view, s.ruler, b)
     assert ToolCall("a", "b", "{}").id == "a"
+
+
+def test_three_steps_with_many_results_are_too_short_a_conversation_to_summarise() -> None:
+    s = Simulation(claimed=40_000)
+    words = "w" * 30_000
+    assert s.turn(words, [["r" * 200] * 4, ["r" * 200] * 4]) == "done"
+    s.append(UserSaid("n" * 76_000))
+    assert s.budget.trigger <= measure(s.view, s.ruler).total < (s.budget.limit or 0)
+    assert sum(item.role == "assistant" for item in s.view.items) == 3
+    assert decide(s.view, s.ruler, s.budget, Place()) == Proceed()
+    s.append(says("an answer", seen=s.view.last), UserSaid("more"))
+    assert isinstance(decide(s.view, s.ruler, s.budget, Place()), Compact)
