@@ -12,8 +12,14 @@ from __future__ import annotations
 
 import re
 
-# A piece renders in about a millisecond per thousand characters; 4,000 is two screens, drawn between two keys.
-PIECE = 4_000
+# Markdown takes some 7 ms per thousand characters to draw; a screen shows two to four of these.
+PIECE = 1_000
+
+# As far as that the cut waits for a place between two blocks that stand for themselves, in pieces: what belongs to a
+# list may be indented, and is read as something else without its list.
+WAITS = 4
+
+_ALONE = re.compile(r"(?![ \t]|[-*+] |\d+[.)] )")
 
 # Output is plain lines; fewer, larger pieces. Lines.
 OUTPUT_LINES = 200
@@ -26,12 +32,13 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 
 def markdown(text: str, most: int = PIECE) -> list[str]:
     """Pieces of about `most` characters, cut at blank lines outside fences, or inside a fence that is itself long."""
-    if len(text) <= most:
+    if len(text) <= most * WAITS:
         return [text]
     pieces: list[str] = []
     lines: list[str] = []
     size, fence, opening = 0, "", ""
-    for line in _short_lines(text):
+    short = _short_lines(text)
+    for line, after in zip(short, [*short[1:], ""], strict=True):
         found = _FENCE.match(line)
         lines.append(line)
         size += len(line) + 1
@@ -41,10 +48,10 @@ def markdown(text: str, most: int = PIECE) -> list[str]:
             fence = ""
         if size < most:
             continue
-        if fence and size >= most:
+        if fence and size >= most * WAITS:
             pieces.append("\n".join([*lines, fence]))
             lines, size = [opening], 0
-        elif (not fence and not line.strip()) or size >= most * 2:
+        elif (not line.strip() and (_ALONE.match(after) or size >= most * WAITS)) or size >= most * WAITS * 2:
             pieces.append("\n".join(lines))
             lines, size = [], 0
     if lines and lines != [opening]:

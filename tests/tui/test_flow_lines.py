@@ -59,11 +59,11 @@ def test_resizing_lays_the_whole_text_out_anew() -> None:
 
 
 def test_a_cut_fence_is_closed_and_opened_again() -> None:
-    text = "before\n\n```python\n" + "x = 1\n" * 400 + "```\n\nafter"
+    text = "before\n\n```python\n" + "x = 1\n" * 1_600 + "```\n\nafter"
     cut = pieces.markdown(text, most=1_000)
     assert len(cut) > 1
     assert all(piece.count("```") % 2 == 0 for piece in cut)
-    assert sum(piece.count("x = 1") for piece in cut) == 400
+    assert sum(piece.count("x = 1") for piece in cut) == 1_600
 
 
 def test_pieces_of_prose_end_between_paragraphs() -> None:
@@ -72,6 +72,14 @@ def test_pieces_of_prose_end_between_paragraphs() -> None:
     assert len(cut) > 5
     assert "\n".join(cut).split() == text.split()
     assert all(piece.startswith("paragraph") for piece in cut)
+
+
+def test_what_belongs_to_a_list_stays_with_it() -> None:
+    items = "".join(f"- item {n} {'word ' * 20}\n\n  more of it\n\n      code\n\n" for n in range(12))
+    text = f"{'before ' * 200}\n\n{items}after {'word ' * 900}\n\nend"
+    cut = pieces.markdown(text, most=1_000)
+    assert any(items.strip() in piece for piece in cut)
+    assert len(cut) > 1
 
 
 def test_a_single_enormous_line_is_cut_too() -> None:
