@@ -175,7 +175,7 @@ async def _answered(session: Session, place: Place) -> Reply | None:
         raise
     reply = partial.reply
     assert reply is not None, "a stream ends in a Reply or an error"
-    if reply.usage is not None and dropped_silently(session.view, reply.usage, size):
+    if reply.usage is not None and dropped_silently(session.view, reply.usage, size, estimated):
         await _silent(session, reply, size.total, estimated)
         return None
     cost = session.price_of(session.view.model, reply.usage)

@@ -309,16 +309,20 @@ def _since(view: View, seen: int) -> Iterable[Item]:
         yield item
 
 
-def dropped_silently(view: View, usage: Usage, size: Size) -> bool:
+def dropped_silently(view: View, usage: Usage, size: Size, estimated: int | None = None) -> bool:
     """Whether the server read less than it did last time though that was the beginning of this request.
 
-    `view` and `size` are of the request. Providers that drop earlier thinking on a new turn read up to a quarter less
-    in good faith, so with thinking in the view the fall must be larger than that.
+    `view` and `size` are of the request; `estimated` is its uncalibrated estimate, where known: a request that has
+    itself become smaller has lost something of the last one (a damaged record), and tells nothing of the server.
+    Providers that drop earlier thinking on a new turn read up to a quarter less in good faith, so with thinking in the
+    view the fall must be larger than that.
     """
     if not size.known:
         return False
     found = _measured(view)
     if found is None or not isinstance(found.body, AssistantSaid) or found.body.usage is None:
+        return False
+    if estimated is not None and estimated < found.body.estimated:
         return False
     before = found.body.usage.input
     if any(item.thinking is not None for item in view.items):

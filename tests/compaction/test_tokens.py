@@ -185,6 +185,13 @@ def test_a_server_that_reads_less_than_last_time_dropped_the_beginning() -> None
     assert not dropped_silently(view, Usage(uncached=99), Size(0, 10))
 
 
+def test_a_request_that_has_itself_become_smaller_tells_nothing_of_the_server() -> None:
+    view = view_of(user("hi"), measured("hello", 100, 100, 2), user("more"))
+    size = measure(view, ruler())
+    assert dropped_silently(view, Usage(uncached=99), size, 100)
+    assert not dropped_silently(view, Usage(uncached=99), size, 99)
+
+
 def test_with_thinking_in_the_view_a_fall_of_less_than_a_quarter_is_no_drop() -> None:
     view = view_of(user("hi"), measured("hello", 100, 100, 2, thinking="[1]"), user("more"))
     size = measure(view, ruler())
