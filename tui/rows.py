@@ -112,6 +112,13 @@ class Rows:
             index += 1
         return moved
 
+    def settle_end(self, lines: int) -> None:
+        """Draw the last pieces, as few as fill so many lines."""
+        index = len(self.pieces)
+        while index > 0 and lines > 0:
+            index -= 1
+            lines -= len(self.strips(index))
+
     def line(self, line: int) -> Strip | None:
         """One line, drawn if need be."""
         index = self.at(line)

@@ -250,8 +250,7 @@ class Transcript(ScrollView, can_focus=False):
             return
         self._moving = True
         if self._follows:
-            self._rows.settle(max(0, self._total() - height), self._total())
-            self._rows.settle(max(0, self._total() - height), self._total())
+            self._rows.settle_end(height - (self._total() - self._rows.height))
             top = max(0, self._total() - height)
         else:
             top = round(self.scroll_y) if top is None else top

@@ -119,3 +119,14 @@ def test_folded_output_says_how_much_is_hidden() -> None:
     closed = [strip.text.strip() for strip in draw(Piece(block, block.body, gap=0), 80, Palette())]
     assert closed == ["✓ bash ls", "│ 0", "│ 1", "│ … 46 more lines (ctrl+o)", "│ 48", "│ 49"]
     assert len(draw(Piece(block, block.body, open=True, gap=0), 80, Palette())) == 51
+
+
+def test_at_the_end_only_the_pieces_that_are_seen_are_drawn() -> None:
+    rows = Rows(80, Palette())
+    rows.extend(Piece(Block(f"{n}", "agent", body="x"), "\n\n".join("word " * 40 for _ in range(6))) for n in range(50))
+    rows.settle_end(20)
+    drawn = [n for n in range(50) if n in rows._drawn]
+    seen = sum(len(rows.strips(n)) for n in drawn)
+    assert seen >= 20
+    assert seen - len(rows.strips(drawn[0])) < 20
+    assert drawn == list(range(drawn[0], 50))
