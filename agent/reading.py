@@ -17,6 +17,7 @@ from agent.at_hand import AtHand, at_hand
 from agent.export_timeline import timeline
 from agent.forecast import Forecast, forecast
 from agent.looking_up import Hit, Whole, hits, whole
+from agent.models.learned import Lesson
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME, installed
 from agent.opening import assemble
@@ -37,6 +38,7 @@ from compaction.records import (
     Reverted,
     UserSaid,
     WindowLearned,
+    WindowSource,
     tag_of,
 )
 from compaction.view import View
@@ -198,11 +200,19 @@ class Reading:
         return self.kit.places.settings
 
     def models(self) -> Sequence[Mapping[str, Any]]:
-        """Models with a known window: the settings' own and the embedded one first, then the catalogue."""
+        """Models with a known window: what was learned, the settings' own, the embedded one, then the catalogue."""
+        lessons = self.kit.catalogue.lessons()
         named = [m for m in (self.kit.settings.model, EMBEDDED_NAME) if m]
         own = [glob for glob in self.kit.settings.models if not set("*?[") & set(glob)]
         names = list(dict.fromkeys([*named, *own, *self.kit.catalogue.names()]))
-        return [self._model(name) for name in names]
+        rows = [self._model(name) for name in names]
+        learned = {row["model"] for row in rows if row["source"] == WindowSource.LEARNED}
+        return [*(self._lesson(lesson) for lesson in lessons if lesson.name not in learned), *rows]
+
+    def _lesson(self, lesson: Lesson) -> Mapping[str, Any]:
+        """A window learned at an endpoint that today's settings do not name."""
+        row = {**self._model(lesson.name), "window": lesson.window, "source": str(WindowSource.LEARNED)}
+        return {**row, "endpoint": lesson.endpoint}
 
     def _model(self, name: str) -> Mapping[str, Any]:
         target = self.kit.known(name)
@@ -219,7 +229,7 @@ class Reading:
 
     def model_names(self) -> Sequence[str]:
         """Names for a list."""
-        return [str(row["model"]) for row in self.models()]
+        return list(dict.fromkeys(str(row["model"]) for row in self.models()))
 
     @property
     def chosen(self) -> bool:

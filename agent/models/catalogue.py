@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.model import Endpoint
-from agent.models.learned import Learned, Stood
+from agent.models.learned import Learned, Lesson, Stood
 from agent.models.probe import Probed, probe
 from agent.models.providers import provider_of
 from compaction.budget import Window
@@ -114,6 +114,10 @@ class Catalogue:
         """Keeps the window (tokens) that a refusal stated. Written to disk at once."""
         probed = self._probed.get(_key(endpoint), Probed())
         self._learned.put(endpoint, Stood(claim.window, probed.window), window)
+
+    def lessons(self) -> list[Lesson]:
+        """Every window that was learned, at whatever endpoint."""
+        return self._learned.all()
 
     def forget(self, name: str) -> int:
         """Drops what was learned of `name`, at every endpoint; how many lessons that were."""

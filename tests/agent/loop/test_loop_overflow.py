@@ -30,7 +30,18 @@ async def test_a_smaller_window_than_claimed_is_learned_by_one_rewrite_and_kept(
         assert (later.meter.window, later.meter.window_source) == (14_000, "learned")
         assert later.meter.limit == 14_000 - 1_750
         rows = Reading(later.kit(), later.folder).models()
-        assert next((r["window"], r["source"]) for r in rows if r["model"] == NAME) == (14_000, "learned")
+        assert [(r["window"], r["source"]) for r in rows if r["model"] == NAME] == [(14_000, "learned")]
+
+
+async def test_what_was_learned_at_an_endpoint_of_a_flag_is_listed_without_that_flag(tmp_path: Path) -> None:
+    refusal = ContextOverflow("too long", window=14_000, asked=15_000)
+    flags = {"api_base": "http://127.0.0.1:8080/v1"}
+    async with Story(tmp_path, scripted([*reads(6), refusal, "done"]), window=200_000, flags=flags) as story:
+        await story.say("go")
+    later = story.again("fine", first=None, flags={})
+    rows = [r for r in Reading(later.kit(), later.folder).models() if r["model"] == NAME]
+    assert [(r["window"], r["source"]) for r in rows] == [(14_000, "learned"), (200_000, "user")]
+    assert rows[0]["endpoint"] == "http://127.0.0.1:8080/v1"
 
 
 async def test_a_provider_that_always_refuses_is_asked_twice_a_turn(tmp_path: Path) -> None:
