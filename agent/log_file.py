@@ -18,9 +18,10 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from filelock import FileLock, Timeout
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 NAME = "session.jsonl"
 LOCK = "session.lock"
@@ -155,6 +156,9 @@ def _sync_directory(directory: Path, disk: Disk) -> None:
 
 def _locked(path: Path) -> FileLock:
     """The lock beside the log, held; it says who holds it. Raises `SessionBusy`, `OSError`."""
+    # Here, because it costs a start 45 ms before the screen stands.
+    from filelock import FileLock, Timeout
+
     beside = path.with_name(LOCK)
     # A soft lock would outlive a kill -9 and lock its owner out; a file system without real ones is a failure, said.
     lock = FileLock(beside, timeout=0, mode=FILE_MODE, fallback_to_soft=False, thread_local=False)

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agent import export, metering, sandbox, sessions
+from agent import metering, sandbox, sessions
 from agent.at_hand import AtHand, at_hand
-from agent.export_timeline import timeline
 from agent.forecast import Forecast, forecast
 from agent.looking_up import Hit, Whole, hits, whole
 from agent.models.learned import Lesson
@@ -178,6 +177,10 @@ class Reading:
 
     def exported(self, path: Path, format: str) -> str:
         """The session for people."""
+        # Here, because few sessions are ever exported, and this costs a start 40 ms.
+        from agent import export
+        from agent.export_timeline import timeline
+
         chosen: Literal["md", "html", "json"] = "html" if format == "html" else "json" if format == "json" else "md"
         if chosen != "html":
             return export.exported(self.records(path), chosen)

@@ -12,9 +12,6 @@ from __future__ import annotations
 from collections.abc import MutableMapping, Sequence
 from typing import Any, cast
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 from agent.places import Places
 from agent.settings_text import SettingsError, read_layer
 from agent.whole_file import locked, write_whole
@@ -24,6 +21,9 @@ Value = str | int | float | bool | Sequence[str]
 
 def save(places: Places, path: Sequence[str], value: Value | None) -> None:
     """Sets the key at `path` (`("context", "budget")`), or removes it with None. Raises `SettingsError`."""
+    # Here, because few sessions ever change their settings, and this costs a start 14 ms.
+    from tomlkit.exceptions import TOMLKitError
+
     file = places.settings
     try:
         with locked(file):
@@ -44,6 +44,8 @@ def save_budget(places: Places, model: str, rule: str) -> None:
 
 
 def _changed(text: str, path: Sequence[str], value: Value | None) -> str:
+    import tomlkit
+
     document = tomlkit.parse(text)
     table = cast("MutableMapping[str, Any]", document)
     for depth, part in enumerate(path[:-1]):

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 # Whoever holds such a lock writes a few kilobytes; seconds mean that it hangs, and a sentence is better than a wait.
 PATIENCE = 5.0
 
@@ -23,6 +21,9 @@ PATIENCE = 5.0
 @contextmanager
 def locked(path: Path, patience: float = PATIENCE) -> Iterator[None]:
     """Holds the lock beside `path`. Raises `OSError`, `TimeoutError` after `patience` seconds among them."""
+    # Here, because it costs a start 45 ms before the screen stands.
+    from filelock import FileLock, Timeout
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=patience, mode=0o600, thread_local=False)
     try:

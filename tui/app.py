@@ -11,6 +11,7 @@ Invariants
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import time
 from collections import deque
@@ -50,7 +51,6 @@ from agent.wire import (
 from tui import attention
 from tui.actions import Action, Wish
 from tui.ascii_only import AsciiOnly
-from tui.context_screen import ContextScreen
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
 from tui.first_use import FirstUse
@@ -131,6 +131,8 @@ class UllageApp(App[int]):
         self.set_keymap(dict(self._desk.keymap))
         self.query_one(Prompt).above = self.query_one(FirstUse)
         self.query_one(Prompt).focus()
+        # What stands is there to stay: a collection that looks at all of it again holds a key back for 40 ms.
+        self.call_after_refresh(gc.freeze)
         self.post_message(Arrived())
         if self._first is not None:
             self.post_message(Wished(self._first))
@@ -206,6 +208,9 @@ class UllageApp(App[int]):
             case Reviewing():
                 self.push_screen(ReviewScreen(event))
             case Inspected():
+                # Here, because it costs a start 45 ms before the screen stands.
+                from tui.context_screen import ContextScreen
+
                 ContextScreen.open(self, event, ascii=self._ascii)
             case Queued(texts=texts):
                 home.query_one(Queue).show(texts)

@@ -7,12 +7,9 @@ window where the server also says what it runs with; a 0 is no answer; a server 
 from __future__ import annotations
 
 import asyncio
-import http.client
 import ipaddress
 import json
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +84,10 @@ def is_near(url: str) -> bool:
 
 def _ask(url: str, body: Any, key: str | None, patience: float) -> Any:
     """The JSON value at `url`, or None for whatever else happens there."""
+    # Here, because nothing is asked before the screen stands, and these cost a start 60 ms.
+    import http.client
+    import urllib.request
+
     data = None if body is None else json.dumps(body).encode()
     headers = {"accept": "application/json", "content-type": "application/json"}
     if key:
