@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 
 from compaction.attempts import is_reset, said_stopped
-from compaction.records import AssistantSaid, CompactionFailed, Outcome, Record
+from compaction.records import AssistantSaid, CompactionFailed, Outcome, Record, Usage
 from compaction.tokens import Ruler, Size, calibration, estimate, estimate_parts, measure
 from compaction.view import View, fold, step
 from tests.compaction.arbitrary_logs import Session, orderly_sessions, wild_logs
-from tests.compaction.build_log import ruler, step_of, user, view_of
+from tests.compaction.build_log import calls, returned, ruler, says, step_of, user, view_of
 
 
 def measured_plainly(view: View) -> Size:
@@ -79,3 +79,16 @@ def test_a_counting_function_that_is_far_away_is_asked_once_for_a_long_view() ->
     before = len(asked)
     estimate_parts(step(view, Record(view.last + 1, 0.0, user("one more"))), far)
     assert asked[before:] == [1]
+
+
+def test_a_result_that_came_after_the_reply_it_stands_before_is_measured() -> None:
+    usage = Usage(uncached=100)
+    view = view_of(
+        user("go"),
+        calls("c1"),
+        says("and"),
+        says("on", usage=usage, seen=4, estimated=100),
+        returned("c1", "late " * 80),
+    )
+    assert measure(view, ruler()) == measured_plainly(view)
+    assert measure(view, ruler()).estimated > 50

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from agent.forecast import forecast, forecast_next
 from agent.ladders import Ladders
 from agent.spending import Spending
-from compaction.records import AssistantSaid, Compacted, CompactionFailed
+from compaction.records import AssistantSaid, Compacted, CompactionFailed, Reloaded, Usage
 from compaction.view import View, step
 from tests.compaction.arbitrary_logs import Session, orderly_sessions
-from tests.compaction.build_log import ruler
+from tests.compaction.build_log import log, ruler, says, user
 
 
 @settings(max_examples=40, deadline=None)
@@ -36,3 +36,19 @@ def test_the_meters_figures(session: Session, chance: Random) -> None:
         for reply in [r for r in records if isinstance(r.body, AssistantSaid)][-2:]:
             assert forecast(records, growing, reply, 300) == forecast(records, Ladders(ruler()), reply, 300)
         assert spending.of(records) == Spending().of(records)
+
+
+def test_the_first_reply_is_counted_from_the_newest_instructions_on_and_for_one_model() -> None:
+    usage = Usage(uncached=10)
+    bodies = [
+        user("go"), says("one", usage=usage), says("two", usage=usage), Reloaded("anew", (), ()),
+        says("three", usage=usage), says("other", usage=usage, model="other"), says("four", usage=usage),
+    ]  # fmt: skip
+    records = log(*bodies)
+    replies = [r for r in records if isinstance(r.body, AssistantSaid)]
+    kept = Ladders(ruler())
+    asked = [*replies, *reversed(replies), *replies]
+    first = {r.id: kept.first_reply(records, r).id for r in asked}
+    one, two, three, other, four = (r.id for r in replies)
+    assert first == {one: one, two: one, three: three, other: other, four: three}
+    assert [kept.first_reply(records, r).id for r in asked] == [first[r.id] for r in asked]
