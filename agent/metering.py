@@ -6,9 +6,10 @@ No drawing and no decision. Everything here is finished when it is sent: a front
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from agent.forecast import COLD, forecast, forecast_next, replies
+from agent.session import Session
 from agent.summary_price import SUMMARY_SHARE, summary_price, way_of
 from agent.wire import CacheState, Inspected, Meter, Plan, Price, Row
 from compaction import cache
@@ -21,9 +22,6 @@ from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
 from compaction.room import k
 from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, scaled
 from compaction.view import View, step
-
-if TYPE_CHECKING:
-    from agent.session import Session
 
 # What an answer costs in the next turn's price, tokens: the middle of what coding agents' replies come to.
 NEXT_OUTPUT = 500

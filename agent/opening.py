@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent import instructions, sandbox, sessions, spill
+from agent import instructions, metering, sandbox, sessions, spill
 from agent.model import UnknownModel
 from agent.permission_rules import Rules, remembered
 from agent.request import canonical
@@ -138,7 +138,7 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
         sandbox=found if isinstance(found, sandbox.Sandbox) else None,
         hidden=rules.hides(home.resolve()),
     )
-    session = Session(kit, log, workspace, Ruler(kit.count), kit.settings.mode, rules)
+    session = Session(kit, log, workspace, Ruler(kit.count), kit.settings.mode, rules, metering.meter)
     session.notices.extend(unread)
     if isinstance(found, str) and kit.interactive:
         session.notices.append(found)

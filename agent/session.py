@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent import metering
 from agent.answers import Answers
 from agent.count_child import CountChild
 from agent.endpoints import Endpoints
@@ -124,7 +123,7 @@ class Kit:
 
 @dataclass
 class Session:
-    """An open session on the worker's loop."""
+    """An open session on the worker's loop. `meter` works out the numbers of the screen."""
 
     kit: Kit
     log: SessionLog
@@ -132,6 +131,7 @@ class Session:
     ruler: Ruler
     mode: Mode
     rules: Rules
+    meter: Callable[[Session], Meter]
     target: Target = field(init=False)
     budget: Budget = field(init=False)
     answers: Answers = field(init=False)
@@ -258,10 +258,6 @@ class Session:
         prices = self.target_for(model).prices
         return None if usage is None or prices is None else request_cost(usage, prices)
 
-    def meter(self) -> Meter:
-        """The numbers of the screen."""
-        return metering.meter(self)
-
     def warm_s(self) -> float:
         """How long the provider keeps a prompt cache, seconds."""
         return self.kit.settings.cache_ttl_for(self.view.model)
@@ -289,7 +285,7 @@ class Session:
 
     def metered(self) -> None:
         """Sends the numbers of the screen."""
-        self.emit(Metered(self.meter()))
+        self.emit(Metered(self.meter(self)))
         if self.kit.counted is not None and (trouble := self.kit.counted.trouble()):
             self.warn(trouble)
 

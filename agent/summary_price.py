@@ -6,17 +6,15 @@ Not the asking (that is `compactor`) and not its request (those are `in_place`'s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from agent.forecast import forecast_next
+from agent.session import Session
 from compaction.cache import summary_costs
 from compaction.cut import Cut
 from compaction.emergency import previous_summary
 from compaction.records import Gate
 from compaction.summary import TooLarge, build_request, in_context_text
-
-if TYPE_CHECKING:
-    from agent.session import Session
 
 Way: TypeAlias = Literal["flattened", "in_context"]
 
