@@ -114,7 +114,9 @@ def inspected(session: Session) -> Inspected:
         Row(i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state, n < cached)
         for n, i in enumerate(view.items)
     )
-    return Inspected(shown, rows, largest_fixed(view, ruler))
+    home = f"{view.started.folder}/" if view.started else "/"
+    largest = tuple((name.removeprefix(home), size) for name, size in largest_fixed(view, ruler))
+    return Inspected(shown, rows, largest)
 
 
 def prune_plan(session: Session, plan: PrunePlan) -> Plan:
