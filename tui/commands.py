@@ -45,6 +45,10 @@ from tui.actions import (
     TellBudget,
     Wish,
 )
+from tui.flow import columns
+
+# The pages of help fit eighty columns in their frame: two cells of border, two of padding. Cells.
+MEASURE = 76
 
 # A range like `14-18` beyond this is a slip of the finger, not a choice of records.
 LONGEST_RANGE = 10_000
@@ -210,8 +214,4 @@ def help_text() -> str:
         ("!!command", "run it; its output does not"),
         ("@path", "attach a file"),
     ]
-    wide = min(32, max(len(name) for name, _ in rows))
-    lines = []
-    for name, text in rows:
-        lines += [f"{name:<{wide}}  {text}"] if len(name) <= wide else [name, f"{'':<{wide}}  {text}"]
-    return "\n".join(lines)
+    return "\n".join(columns(rows, 32, MEASURE))

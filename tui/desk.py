@@ -40,7 +40,7 @@ from tui.keys import key_help
 from tui.looks import Looking
 from tui.meter_bar import MeterBar
 from tui.pages import Page, PageScreen
-from tui.pickers import Pick, Picker, Sheet
+from tui.pickers import Pick, Picker
 from tui.plain import one_line, plural
 from tui.present import Presenter, sentence
 from tui.priced import budget_of
@@ -133,7 +133,7 @@ class Desk:
     def _sheet(self, what: Literal["help", "keys", "cost"]) -> Screen[None]:
         match what:
             case "help":
-                return Sheet("Commands", help_text())
+                return PageScreen(lambda: Page("Commands", "", help_text()))
             case "keys":
                 return PageScreen(lambda: Page("Keys", "", key_help(self.keymap)))
             case "cost":

@@ -24,7 +24,8 @@ from textual.widgets import Input, Static
 
 from agent.wire import Answer, Asking, Choice, Interrupt
 from tui.front import KEYS, SETTLE
-from tui.plain import one_line, safe
+from tui.plain import safe
+from tui.present import lasting, question
 from tui.prompt import Wished
 
 # The rows around what would happen, on a screen with room: two of the conversation, the activity, the panel's title,
@@ -110,12 +111,10 @@ class Approval(Vertical, can_focus=True):
         asking, self._marked = self._waiting[0], 0
         self._shown_at = float("inf")
         variables = self.app.theme_variables
-        why = f"\n{safe(asking.why)}" if asking.why else ""
-        title = one_line(asking.title) or safe(asking.tool)
+        title, why, text = question(asking)
         self.query_one("#title", Static).update(
-            Content.assemble((f"{title}?", f"bold {variables['warning']}"), (why, "dim"))
+            Content.assemble((f"{title}?", f"bold {variables['warning']}"), (f"\n{why}" if why else "", "dim"))
         )
-        text = asking.diff or asking.command
         self.query_one("#what", Static).update(coloured(text, diff=bool(asking.diff), variables=variables))
         self.query_one("#body").display = bool(text)
         self.query_one("#body", VerticalScroll).scroll_home(animate=False)
@@ -154,7 +153,7 @@ class Approval(Vertical, can_focus=True):
         self.screen.remove_class("-asking")
 
     def _choices(self) -> list[tuple[str, Choice, str]]:
-        prefix = one_line(self._waiting[0].prefix, 60)
+        prefix = lasting(self._waiting[0], 60)
         rows: list[tuple[str, Choice, str]] = [("y", "once", "yes, once"), ("s", "session", "yes, for this session")]
         if prefix:
             rows.append(("p", "project", f"yes, for this project: {prefix}"))

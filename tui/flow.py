@@ -11,6 +11,7 @@ Invariants
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rich.cells import cell_len, chop_cells
@@ -23,6 +24,17 @@ def wrap(text: str, width: int) -> list[str]:
     lines: list[str] = []
     for line in text.split("\n"):
         lines += _wrap_line(line, max(1, width))
+    return lines
+
+
+def columns(rows: Iterable[tuple[str, str]], wide: int, measure: int) -> list[str]:
+    """Names and what they mean, the meanings under each other in lines of at most `measure` cells; a name of more than
+    `wide` cells gets a line of its own."""
+    lines: list[str] = []
+    for name, text in rows:
+        first, *more = wrap(text, measure - wide - 2)
+        lines += [f"{name:<{wide}}  {first}"] if len(name) <= wide else [name, f"{'':<{wide}}  {first}"]
+        lines += [f"{'':<{wide}}  {line}" for line in more]
     return lines
 
 

@@ -19,6 +19,7 @@ from tui.block import Block
 from tui.front import KEYS
 from tui.inline_print import Row, body, prose, row, table
 from tui.plain import one_line, plural, safe, tokens
+from tui.present import lasting, question
 from tui.priced import totals
 
 # A diff or a command longer than this scrolls the question's beginning away: its head and tail are printed, and `v`
@@ -82,24 +83,26 @@ class Approval:
         """The choices."""
         if self.why:
             return "why not? the model reads this · enter refuses · esc goes back"
-        prefix = one_line(self.asking.prefix, 40)
+        prefix = lasting(self.asking, 40)
         project = f" · p for this project: {prefix}" if prefix else ""
         long = " · v all of it" if self._long() else ""
         return f"y yes, once · s for this session{project} · n no, and why{long} · esc stops"
 
     def _block(self) -> Block:
-        text = self.asking.diff or self.asking.command
-        return Block("asked", "tool", body=safe(text), form="diff" if self.asking.diff else "output")
+        text = question(self.asking)[2]
+        return Block("asked", "tool", body=text, form="diff" if self.asking.diff else "output")
 
     def _long(self) -> bool:
         return len(body(self._block())) > SHOWN
 
     def rows(self, width: int) -> list[Row]:
         """What would happen."""
-        title = one_line(self.asking.title) or safe(self.asking.tool)
+        title, why, text = question(self.asking)
         out: list[Row] = [(), *prose(f"{title}?", width, "class:warning", "? ")]
-        if self.asking.why:
-            out += prose(safe(self.asking.why), width, "class:quiet", "  ")
+        if why:
+            out += prose(why, width, "class:quiet", "  ")
+        if not text:
+            return out
         shown = body(self._block())
         if self._long():
             hidden = len(shown) - SHOWN

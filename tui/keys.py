@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from textual.binding import Binding, BindingType
 
+from tui.commands import MEASURE
 from tui.context_screen import ContextScreen
 from tui.first_use import FirstUse
+from tui.flow import columns
 from tui.pages import PageScreen
 from tui.plans import PlanScreen, ReviewScreen
 from tui.prompt import Prompt
@@ -38,8 +40,8 @@ ANSWERS = (
 # How keys are written for people where textual has another name for them.
 NAMES = {"slash": "/", "question_mark": "?", "escape": "esc"}
 
-# Wide enough for the longest but one; that one gets a line of its own. Cells.
-WIDE = 20
+# Wide enough for all but the longest, which get a line of their own. Cells.
+WIDE = 19
 
 
 def key_help(keymap: Mapping[str, str]) -> str:
@@ -58,8 +60,7 @@ def key_help(keymap: Mapping[str, str]) -> str:
     lines: list[str] = []
     for title, rows in parts:
         lines += ["", title] if title else []
-        for key, text in rows:
-            lines += [f"{key:<{WIDE}} {text}"] if len(key) <= WIDE else [key, f"{'':<{WIDE}} {text}"]
+        lines += columns(rows, WIDE, MEASURE)
     return "\n".join(lines)
 
 

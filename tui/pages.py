@@ -1,7 +1,6 @@
 """A long text over the screen: one record whole, or any other page that may be larger than a screen.
 
-Not `pickers.Sheet`, which is for a page of help: here a text of megabytes is laid out on a thread and only the lines in
-view are drawn.
+Not a list to choose from (`pickers`). A text of megabytes is laid out on a thread and only the lines in view are drawn.
 
 Invariants
  1. Opening never waits for the text, nor scrolling for its length.

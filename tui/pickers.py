@@ -13,7 +13,7 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
@@ -124,26 +124,4 @@ class Picker(ModalScreen[None]):
 
     def action_leave(self) -> None:
         """Nothing chosen."""
-        self.dismiss()
-
-
-class Sheet(ModalScreen[None]):
-    """A page of text over the screen."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,question_mark,ctrl+c", "leave", "close")]
-
-    def __init__(self, title: str, text: str) -> None:
-        super().__init__()
-        self._title, self._text = title, text
-
-    def compose(self) -> ComposeResult:
-        """Title, text, key."""
-        with Vertical(classes="sheet"):
-            yield Static(Content.styled(self._title, "bold"), classes="sheet--title")
-            with VerticalScroll():
-                yield Static(Content(self._text))
-            yield Static(Content.styled("esc closes", "dim"))
-
-    def action_leave(self) -> None:
-        """Close."""
         self.dismiss()

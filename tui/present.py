@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from agent.wire import (
     Appended,
+    Asking,
     Crashed,
     Event,
     Finished,
@@ -58,6 +59,12 @@ HAVE_A_BLOCK = frozenset({"compact", "prune", "undo", "pin", "rewind"})
 
 # A file that a mention brought along, as the agent joins it to the message.
 ATTACHED = re.compile(r'\n\n<file path="([^"\n]*)">\n(.*?)\n</file>(?=\n\n<file path="|\Z)', re.DOTALL)
+
+# What makes a word a name that is written as it is, inside of it: `openai/gpt`, `http://…`, `src/a.py`, `a_b`.
+NAME = re.compile(r"[/:.@_]\S")
+
+# What ends a sentence, a closing quotation mark or parenthesis after it included.
+ENDED = re.compile(r"[.!?:…][”\")]?$|[`)]$")
 
 # What the plan on the screen says better.
 SEEN_ANYWAY = frozenset({"a preview: nothing was changed", "a plan: nothing was changed"})
@@ -183,12 +190,32 @@ class Presenter:
                 yield Block(key, "error" if topic == "error" else "notice", body=self.said)
 
 
+def question(asking: Asking) -> tuple[str, str, str]:
+    """What is asked, why, and what would happen, each without what another of them says already."""
+    title = one_line(asking.title) or safe(asking.tool)
+    verb, _, what = safe(asking.why).partition(" ")
+    why = "" if what and what in title and (asking.diff or verb == "run") else safe(asking.why)
+    if asking.diff:
+        lines = asking.diff.split("\n")
+        headed = len(lines) > 2 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
+        return title, why, safe("\n".join(lines[2:] if headed else lines))
+    return title, why, "" if safe(asking.command) in title else safe(asking.command)
+
+
+def lasting(asking: Asking, most: int) -> str:
+    """What a yes for the project would allow, in at most `most` characters; empty for nothing."""
+    exact = asking.prefix.removeprefix("= ") if asking.prefix.startswith("= ") else ""
+    return "exactly this" if exact and exact == asking.command.strip() else one_line(asking.prefix, most)
+
+
 def sentence(text: str) -> str:
-    """A worker's phrase as people write a sentence."""
+    """A worker's phrase as people write a sentence; a name at its beginning (an address, a model) stays as it is."""
     text = safe(text).strip()
     if not text:
         return ""
-    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?:…)`" else ".")
+    first = text.split(maxsplit=1)[0]
+    capital = text if NAME.search(first) else text[0].upper() + text[1:]
+    return capital + ("" if ENDED.search(text) else ".")
 
 
 def opened(event: Opened) -> Block:
@@ -248,7 +275,7 @@ def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed) 
             return Block(key, "divider", title, summary, "markdown", (*meta, *_why(gate)), Fold(), record=number)
         case CompactionFailed(gate=gate, outcome=outcome, detail=detail, size=size):
             said = FAILURES.get(outcome, f"Nothing was changed: {outcome}.")
-            told = f" {one_line(detail, 300)}" if detail else ""
+            told = f" {sentence(one_line(detail, 300))}" if detail else ""
             where = "" if gate is Gate.ASKED else f" ({GATES[gate]}, at {tokens(size)})"
             return Block(key, "warning", body=f"{said}{told}{where} [{tag_of(body)}]")
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui import pieces
-from tui.flow import Flow, wrap
+from tui.flow import Flow, columns, wrap
 
 words = st.text(st.sampled_from("ab é漢字😀  \n-"), max_size=120)
 
@@ -91,3 +91,8 @@ def test_a_single_enormous_line_is_cut_too() -> None:
 def test_output_pieces_hold_every_line() -> None:
     text = "\n".join(map(str, range(1_001)))
     assert "\n".join(pieces.output(text)) == text
+
+
+def test_what_names_mean_stands_in_a_column_of_its_own() -> None:
+    rows = [("a", "one two three"), ("a long name", "four"), ("b", "five")]
+    assert columns(rows, 4, 14) == ["a     one two", "      three", "a long name", "      four", "b     five"]

@@ -160,11 +160,11 @@ def test_the_new_commands_become_actions() -> None:
 
 @pytest.mark.parametrize("screen", [ContextScreen, PlanScreen, ReviewScreen, TimelineScreen, RecallScreen, PageScreen])
 def test_every_key_that_is_shown_is_on_the_page_of_keys(screen: type) -> None:
-    page = key_help({})
+    page = " ".join(key_help({}).split())
     for binding in screen.BINDINGS:  # type: ignore[attr-defined]
         assert isinstance(binding, Binding)
         if binding.show:
-            assert f"{written(binding.key):<20} {binding.description}" in page
+            assert f"{written(binding.key)} {binding.description}" in page
 
 
 def usage(uncached: int, read: int = 0) -> Usage:

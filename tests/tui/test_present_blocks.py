@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.wire import Appended, Crashed, Event, Finished, Idle, Opened, Planned, Returned, Told, ToolRunning
+from agent.wire import Appended, Asking, Crashed, Event, Finished, Idle, Opened, Planned, Returned, Told, ToolRunning
 from compaction.records import (
     AssistantSaid,
     Body,
@@ -238,3 +238,32 @@ def test_files_that_a_mention_brought_are_named_and_not_repeated() -> None:
     block = present.user("k", 1, UserSaid(text))
     assert block.body == "look at @a.py and @b"
     assert block.meta == ("with a.py, b",)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "said"),
+    [
+        ("openai/stub is busy", "openai/stub is busy."),
+        ("http://127.0.0.1:8971/v1 cannot be reached.", "http://127.0.0.1:8971/v1 cannot be reached."),
+        ("the server says: “no.”", "The server says: “no.”"),
+        ("record 7: none has that number", "Record 7: none has that number."),
+    ],
+)
+def test_a_phrase_becomes_a_sentence_and_a_name_stays_as_it_is(phrase: str, said: str) -> None:
+    assert present.sentence(phrase) == said
+
+
+def test_a_question_says_nothing_twice() -> None:
+    diff = "--- a/src/new.py\n+++ b/src/new.py\n@@ -0,0 +1 @@\n+one"
+    edit = Asking(1, "c", "edit", "edit src/new.py", "write src/new.py", diff=diff, prefix="src/new.py")
+    assert present.question(edit) == ("edit src/new.py", "", "@@ -0,0 +1 @@\n+one")
+    line = "echo $HOME"
+    shell = Asking(1, "c", "bash", f"bash {line}", "it substitutes a variable", command=line, prefix=f"= {line}")
+    assert present.question(shell) == (f"bash {line}", "it substitutes a variable", "")
+    assert present.lasting(shell, 60) == "exactly this"
+    assert present.lasting(replace(shell, prefix="echo"), 60) == "echo"
+
+
+def test_a_question_keeps_what_only_one_of_its_parts_says() -> None:
+    outside = Asking(1, "c", "bash", "bash echo x > /etc/motd", "write /etc/motd", command="echo x > /etc/motd\nls")
+    assert present.question(outside) == (outside.title, outside.why, outside.command)
