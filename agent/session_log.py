@@ -127,6 +127,8 @@ class SessionLog:
         self.damage: tuple[Damage, ...] = lines.damage
         self.view: View = fold(lines.records)
         self.next_id: int = lines.count + 1
+        # The last number that was taken when this process opened the log.
+        self.found: int = lines.count
         self.on_append: list[Callable[[Record], None]] = []
         self._records = list(lines.records)
         self._ended = lines.ended

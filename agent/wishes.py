@@ -89,7 +89,7 @@ def replay(session: Session, *, resumed: bool) -> None:
         )
     )  # fmt: skip
     for record in session.log.records:
-        session.emit(Appended(record, replay=True))
+        session.emit(Appended(record, replay=record.id <= session.log.found))
     session.log.on_append.append(session.heard)
     session.metered()
 

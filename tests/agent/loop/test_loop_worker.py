@@ -50,6 +50,16 @@ async def test_opening_tells_all_there_is_and_a_resume_looks_the_same(tmp_path: 
         assert [type(e).__name__ for e in later.events] == ["Busy", "Opened", *["Appended"] * 3, "Metered", "Idle"]
 
 
+async def test_what_the_opening_itself_wrote_is_news(tmp_path: Path) -> None:
+    async with Story(tmp_path, scripted(["one"])) as story:
+        await story.say("hi")
+    (story.folder / "AGENTS.md").write_text("be brief")
+    story.clock.now += 3_600
+    async with story.again(clock=story.clock) as later:
+        news = [e.record.body for e in later.said(Appended) if not e.replay]
+        assert [type(body).__name__ for body in news] == ["Reloaded"]
+
+
 async def test_every_busy_is_followed_by_one_idle(tmp_path: Path) -> None:
     async with Story(tmp_path, scripted(["x"])) as story:
         for command in (Submit("a"), Shell("true"), Rename("n"), Reload(), Rewind(99)):
