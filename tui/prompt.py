@@ -115,6 +115,10 @@ class Prompt(LineEditor):
         self._listed_at = float("-inf")
         self._searching = False
 
+    def on_mount(self) -> None:
+        """Back from the background, the terminal shows nothing of what was drawn before."""
+        self.app.app_resume_signal.subscribe(self, lambda _: self.app.refresh(layout=True))
+
     # ── what others call ──
 
     def learn(self, record: Record, *, replay: bool) -> None:

@@ -187,6 +187,13 @@ async def test_the_shells_keys_edit_the_line() -> None:
         assert s.prompt.text == ""
 
 
+async def test_an_edit_is_taken_back_as_in_the_shell_and_ctrl_z_is_free_for_the_background() -> None:
+    async with screen() as s:
+        await s.pilot.press(*"word", "ctrl+u", "ctrl+underscore")
+        assert s.prompt.text == "word"
+        assert s.app.screen.active_bindings["ctrl+z"].binding.action == "app.suspend_process"
+
+
 async def test_the_shells_keys_mean_the_whole_line_however_it_is_wrapped() -> None:
     async with screen((40, 24)) as s:
         s.prompt.write("word " * 30 + "end")
