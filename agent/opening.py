@@ -29,8 +29,9 @@ from compaction.budget import budget_for
 from compaction.records import AssistantSaid, Reloaded, SettingsChanged, Started
 from compaction.tokens import Ruler
 
-# A page of read or recall is at most this share of the session's first budget (ENGINE section 6, Recall).
-PAGE_SHARE = 16
+# A page of a file is at most an eighth of the session's first budget, what arrival lets pass unspilled. A page of
+# recall is half of it: what is fetched back should not push out as much again.
+PAGE_SHARE = 8
 
 # Characters a token, for turning a page's tokens into characters: English and code run at 3 to 4.
 PAGE_CHARACTERS = 3
