@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -153,15 +153,16 @@ class Reading:
 
     def recall(self, path: Path, query: str) -> Sequence[Mapping[str, Any]]:
         """What the whole log holds for words, or the record of that number. Raises `LookupError` for nothing."""
+        number = query.strip().removeprefix("#")
+        if not number.isdigit():
+            return [asdict(hit) for hit in self.hits(path, query)]
         recaller = self.session(path).workspace.recaller
         if recaller is None:
             return ()
-        number = query.strip().removeprefix("#")
         try:
-            text = recaller.by_record(int(number), 1) if number.isdigit() else recaller.by_words(query, 1)
+            return ({"record": int(number), "text": recaller.by_record(int(number), 1)},)
         except Refused as refused:
             raise LookupError(str(refused)) from refused
-        return ({"query": query, "text": text},)
 
     def whole(self, path: Path, record: int) -> Whole:
         """One record with all its text. Raises `LookupError`."""

@@ -110,6 +110,7 @@ class Kit:
             raise UnknownModel(why)
         if not is_embedded(model):
             await self.catalogue.probe(self.endpoints.resolve(model))
+            self.catalogue.settle(self.endpoints.resolve(model), self.settings.claim_for(model))
         return self.known(model)
 
     def known(self, model: str) -> Target:

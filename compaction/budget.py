@@ -61,6 +61,11 @@ class Window:
     ceiling: int | None = None
 
     @property
+    def guessed(self) -> bool:
+        """Whether the size to do arithmetic with is no more than what a refusal without a number lets one guess."""
+        return self.ceiling is not None and self.effective != self.tokens
+
+    @property
     def effective(self) -> int | None:
         """The size to do arithmetic with, tokens: the lesser of window and three quarters of the ceiling; or None."""
         if self.ceiling is None:

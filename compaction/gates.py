@@ -13,7 +13,7 @@ Invariants
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 from typing import TypeAlias
 
@@ -130,7 +130,8 @@ class Place:
 
 def check_prompt(view: View, ruler: Ruler, budget: Budget, tokens: int) -> Refuse | None:
     """Whether a message of `tokens` (uncalibrated) fits at all, even after a rewrite; asked before it is logged."""
-    if budget.limit is None:
+    # What a refusal without a number lets one guess is no fact to turn a message away with: the provider is asked.
+    if budget.limit is None or budget.window.guessed:
         return None
     fixed_part = unshrinkable(view, ruler, budget)
     need = fixed_part + last_step(view, ruler) + round(tokens * calibration(view))
@@ -155,7 +156,8 @@ def decide(view: View, ruler: Ruler, budget: Budget, place: Place) -> Decision:
     size = measure(view, ruler).total
     if budget.limit is not None and size >= budget.limit:
         gate = Gate.FORCE_STOP if place.last else Gate.PRE_FLIGHT
-        return _must(view, ruler, budget, gate, place, size, last_conversation(view), budget.limit)
+        decision = _must(view, ruler, budget, gate, place, size, last_conversation(view), budget.limit)
+        return Proceed() if isinstance(decision, Refuse) and budget.window.guessed else decision
     if size >= budget.trigger:
         return _may(view, ruler, budget, place, size)
     return Proceed()
@@ -269,7 +271,11 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
     # A failure changed nothing: the same request would be refused again.
     if size < under and any(isinstance(r.body, (Pruned, Compacted)) for r in since):
         return Proceed()
-    return _must(view, ruler, budget, Gate.REACTIVE, place, size, refused.id, under)
+    decision = _must(view, ruler, budget, Gate.REACTIVE, place, size, refused.id, under)
+    if isinstance(decision, Refuse) and decision.outcome is Outcome.REFUSED_WINDOW and (body.asked or 0) > size:
+        # The provider's own count is the number people can hold against the limit.
+        return replace(decision, text=window_full(body.asked or size, budget), size=body.asked or size)
+    return decision
 
 
 def _fits(asked: int, budget: Budget) -> bool:

@@ -95,14 +95,15 @@ class Pipe:
 def signals_to(take: Callable[[int], None]) -> Iterator[None]:
     """Hands ending signals to `take`, in the main thread, between two instructions: it may only put them somewhere.
 
-    A signal that whoever started us had ignored (`nohup`, a job in the background) stays ignored.
+    A hang-up that whoever started us had ignored (`nohup`) stays ignored. An interrupt does not: a shell lets its
+    background jobs ignore it for the keyboard's sake, and one that is sent to us is meant.
     """
 
     def caught(number: int, frame: FrameType | None) -> None:
         take(number)
 
     before = {number: signal.getsignal(number) for number in ENDING}
-    ours = [number for number, was in before.items() if was is not signal.SIG_IGN]
+    ours = [number for number, was in before.items() if was is not signal.SIG_IGN or number == signal.SIGINT]
     for number in ours:
         signal.signal(number, caught)
     try:

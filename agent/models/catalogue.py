@@ -119,6 +119,11 @@ class Catalogue:
         """Every window that was learned, at whatever endpoint."""
         return self._learned.all()
 
+    def settle(self, endpoint: Endpoint, claim: Claim = NO_CLAIM) -> None:
+        """Drops a lesson whose claims have changed. Written to disk at once."""
+        probed = self._probed.get(_key(endpoint), Probed())
+        self._learned.settle(endpoint, Stood(claim.window, probed.window))
+
     def forget(self, name: str) -> int:
         """Drops what was learned of `name`, at every endpoint; how many lessons that were."""
         return self._learned.forget(name)

@@ -49,17 +49,19 @@ class Learned:
         self.trouble: str | None = None
 
     def get(self, endpoint: Endpoint, stands: Stood) -> Lesson | None:
-        """The lesson for an endpoint's model, unless it rests on claims that have changed; then it is dropped."""
-        key = (endpoint.label, endpoint.model)
-        lesson = self._lessons.get(key)
+        """The lesson for an endpoint's model, unless it rests on claims that have changed. Writes nothing."""
+        lesson = self._lessons.get((endpoint.label, endpoint.model))
         if lesson is None:
             return None
         # A server that did not answer this time has not changed its word.
         changed = stands.probed is not None and stands.probed != lesson.stood.probed
-        if stands.claim != lesson.stood.claim or changed:
+        return None if stands.claim != lesson.stood.claim or changed else lesson
+
+    def settle(self, endpoint: Endpoint, stands: Stood) -> None:
+        """Drops a lesson that rests on claims that have changed: for those who are about to work with the model."""
+        key = (endpoint.label, endpoint.model)
+        if key in self._lessons and self.get(endpoint, stands) is None:
             self._change({key: None})
-            return None
-        return lesson
 
     def put(self, endpoint: Endpoint, stands: Stood, window: int) -> None:
         """Keeps a lesson; it replaces an earlier one."""

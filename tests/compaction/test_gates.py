@@ -305,3 +305,12 @@ def test_three_steps_with_many_results_are_too_short_a_conversation_to_summarise
     assert decide(s.view, s.ruler, s.budget, Place()) == Proceed()
     s.append(says("an answer", seen=s.view.last), UserSaid("more"))
     assert isinstance(decide(s.view, s.ruler, s.budget, Place()), Compact)
+
+
+def test_what_a_mute_refusal_lets_one_guess_turns_no_message_away() -> None:
+    s = Simulation(claimed=200_000, real=10, states_window=False)
+    assert s.turn("hello " * 200, []) == "refused"
+    asked = s.requests
+    assert s.window.guessed
+    assert s.turn("and again " * 200, []) == "refused"
+    assert 1 <= s.requests - asked <= 2

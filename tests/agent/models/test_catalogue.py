@@ -81,8 +81,18 @@ def test_one_name_at_two_addresses_is_two_models() -> None:
 def test_a_lesson_is_dropped_when_the_claim_it_contradicted_changes() -> None:
     known = catalogue()
     known.learn(MINE, 258_000, Claim(window=1_000_000))
+    known.settle(MINE, Claim(window=1_000_000))
+    assert known.window(MINE, Claim(window=1_000_000)).source is WindowSource.LEARNED
     assert known.window(MINE, Claim(window=400_000)) == Window(400_000, None, WindowSource.USER)
+    known.settle(MINE, Claim(window=400_000))
     assert known.window(MINE, Claim(window=1_000_000)).source is WindowSource.USER
+
+
+def test_looking_at_a_window_under_another_claim_drops_no_lesson() -> None:
+    known = catalogue()
+    known.learn(MINE, 258_000, Claim(window=1_000_000))
+    assert known.window(MINE, Claim(window=400_000)) == Window(400_000, None, WindowSource.USER)
+    assert known.window(MINE, Claim(window=1_000_000)).source is WindowSource.LEARNED
 
 
 def test_a_lesson_is_dropped_when_the_server_says_something_else_but_not_when_it_is_silent() -> None:
