@@ -45,7 +45,6 @@ from tui.actions import (
     TellBudget,
     Wish,
 )
-from tui.flow import columns
 
 # The pages of help fit eighty columns in their frame: two cells of border, two of padding. Cells.
 MEASURE = 76
@@ -214,4 +213,7 @@ def help_text() -> str:
         ("!!command", "run it; its output does not"),
         ("@path", "attach a file"),
     ]
+    # Here, because measuring cells takes a library that headless commands can do without.
+    from tui.flow import columns
+
     return "\n".join(columns(rows, 32, MEASURE))
