@@ -44,12 +44,15 @@ from agent.wire import (
     Restreamed,
     Returned,
     Reviewing,
+    Shell,
+    Steer,
     Streaming,
+    Submit,
     Told,
     ToolRunning,
 )
 from tui import attention
-from tui.actions import Action, Wish
+from tui.actions import Action, Say, Wish
 from tui.ascii_only import AsciiOnly
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
@@ -166,6 +169,8 @@ class UllageApp(App[int]):
             self._desk.perform(message.wish)
         else:
             self._send(message.wish)
+        if isinstance(message.wish, Submit | Steer | Shell | Say):
+            self.screen_stack[0].query_one(Transcript).go("end")
 
     def take(self, event: Event) -> None:
         """One event to the widgets it concerns."""

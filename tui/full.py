@@ -24,8 +24,10 @@ def run_full(
     state: Path,
     *,
     first: Wish | None = None,
+    lasting: bool = True,
 ) -> int:
-    """Opens the screen until the user leaves; returns the exit status. `state` is the folder for history and logs."""
+    """Opens the screen until the user leaves; returns the exit status. `state` is the folder for history and logs.
+    `lasting` is false for a session that is thrown away at the end."""
     workers: list[Works] = []
     history = History(state / "history.jsonl")
     app = UllageApp(
@@ -45,7 +47,7 @@ def run_full(
             worker.send(Quit())
             worker.join(LONGEST_END)
             history.close()
-    if app.session:
+    if app.session and lasting:
         print(f"go on with: ullage --resume {app.session}")
     if status is None and app.return_code:
         log = state / "screen.log"

@@ -74,7 +74,8 @@ def run_tour() -> int:
             return Worker(Opening(kit, folder), Guide(emit))
 
         try:
-            return run_full(make_worker, Choices(reading.picks, reading.model_names, reading), here.state)
+            choices = Choices(reading.picks, reading.model_names, reading)
+            return run_full(make_worker, choices, here.state, lasting=False)
         finally:
             os.chdir("/")
 

@@ -47,6 +47,7 @@ from tui.pickers import Picker
 from tui.plans import PlanScreen, ReviewScreen
 from tui.popup import Popup
 from tui.prompt import Prompt
+from tui.status import Activity
 from tui.transcript import Transcript
 
 
@@ -328,6 +329,27 @@ async def test_the_end_stays_in_view_until_the_reader_scrolls_away() -> None:
         await s.pilot.press("ctrl+end")
         await s.play(tape.said(UserSaid("and another")))
         assert "and another" in s.text()
+
+
+async def test_whoever_sends_something_sees_the_end_again() -> None:
+    async with screen() as s:
+        tape = Tape()
+        await s.play(*scenes.long_session(400))
+        await s.pilot.press("pageup", *"go on", "enter")
+        tape.number = 1_000
+        await s.play(tape.said(UserSaid("go on")))
+        assert "go on" in s.text()
+
+
+async def test_how_far_the_end_is_grows_with_what_arrives() -> None:
+    async with screen() as s:
+        tape = Tape()
+        await s.play(*scenes.long_session(400))
+        await s.pilot.press("pageup")
+        before = s.app.query_one(Activity).below
+        tape.number = 1_000
+        await s.play(tape.said(UserSaid("one\ntwo\nthree")))
+        assert s.app.query_one(Activity).below > before > 0
 
 
 async def test_scrolling_to_the_start_over_guessed_heights_shows_the_beginning() -> None:
