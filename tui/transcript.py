@@ -35,19 +35,12 @@ from tui import pieces
 from tui.block import Block, Fold, Role
 from tui.flow import Flow
 from tui.live import Live, runs
-from tui.paint import Ground, Paint
 from tui.palette import Palette, palette
 from tui.rows import Rows
 from tui.strips import INDENT, PROSE, Piece
 
 # Text drawn more often than this is not read any better and makes keys wait; times a second.
 RATE = 15
-
-# While somebody types: every drawing may be what the next key waits for, and whoever types reads what they type.
-TYPED_RATE = 4
-
-# The scroll bar of an answer that grows is drawn that seldom, seconds: it costs as much as the lines and hardly moves.
-BAR = 0.5
 
 # As long as this since the last key somebody is typing, seconds: slow typing, and short enough that text which waits
 # for a key that does not come is not missed.
@@ -77,8 +70,7 @@ class Transcript(ScrollView, can_focus=False):
         self._live: Live | None = None
         self._arrived: list[Streaming] = []
         self._timer: Timer | None = None
-        self._drawn = self._typed = self._barred = 0.0
-        self._paint = Paint()
+        self._drawn = self._typed = 0.0
         self._follows = True
         self._moving = False
         self._measuring = self._filling = False
@@ -115,7 +107,7 @@ class Transcript(ScrollView, can_focus=False):
     def typed(self) -> None:
         """A key was pressed: what arrived is drawn behind its echo, so that the next key does not wait for it."""
         self._typed = time.monotonic()
-        if self._arrived and self._typed - self._drawn >= 1 / TYPED_RATE:
+        if self._arrived and self._typed - self._drawn >= 1 / RATE:
             self.call_after_refresh(self._draw)
 
     def learn(self, record: Record) -> None:
@@ -271,9 +263,9 @@ class Transcript(ScrollView, can_focus=False):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The reader scrolled, or the end moved."""
+        super().watch_scroll_y(old_value, new_value)
         if self._moving:
             return
-        super().watch_scroll_y(old_value, new_value)
         self._follows = new_value >= self.max_scroll_y - 0.5
         self._measure()
 
@@ -332,14 +324,11 @@ class Transcript(ScrollView, can_focus=False):
         """The text got longer: the lines from `changed` on are new, those before stay as they are."""
         total, top = self._total(), round(self.scroll_y)
         self._moving = True
-        # Not as a reactive: the bar is always there, so that nothing but it has to be laid out or drawn for more lines.
-        self.set_reactive(Transcript.virtual_size, Size(self.size.width, total))
+        self.virtual_size = Size(self.size.width, total)
         end = max(0, total - self.size.height)
         if self._follows and end != top:
             self.scroll_to(y=end, animate=False, force=True)
             self.refresh()
-            if self._drawn - self._barred >= BAR:
-                self._bar()
         else:
             first = self._rows.height + 1 + changed - top
             self.post_message(self.Moved(0 if self._follows else end - top))
@@ -347,32 +336,7 @@ class Transcript(ScrollView, can_focus=False):
                 self.refresh(Region(0, max(0, first), self.size.width, self.size.height - max(0, first)))
         self._moving = False
 
-    def _bar(self) -> None:
-        """Tell the scroll bar how much there is, and where in it the view stands."""
-        self._barred = self._drawn
-        if self.show_vertical_scrollbar and self.styles.scrollbar_size_vertical:
-            self.vertical_scrollbar.window_virtual_size = self.virtual_size.height
-            self.vertical_scrollbar.position = self.scroll_y
-
     # ── drawing ──
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of a part of the view as they go to the terminal; `render_line` is what a mouse finds in them."""
-        padding, (below, background) = self.styles.padding, self.background_colors
-        if self.opacity != 1 or padding.height:
-            return super().render_lines(crop)
-        beside = Style.from_color(None, (below + background).rich_color)
-        width, filters = self.size.width, self.get_line_filters()
-        self._paint.stand_on(Ground(width, padding.left, padding.right, self.rich_style, beside, background, filters))
-        top, chosen = self.scroll_offset.y, self.text_selection
-        strips = []
-        for line in range(top + crop.y, top + crop.bottom):
-            strip = self._line(line)
-            if strip is not None and chosen is not None:
-                strip = self._selected(strip, line)
-            strips.append(self._paint.dress(strip))
-        across = crop.column_span
-        return strips if across == (0, self.region.width) else [strip.crop(*across) for strip in strips]
 
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
