@@ -36,6 +36,9 @@ LONGEST_TIMEOUT = 600
 LOOK = 0.1
 LIVE = 16_000
 
+# How often a sandbox that is about to leave is looked at again before anything is called left running.
+LEAVING = 5
+
 # The kernel takes at most 128 KiB as one argument; our own line goes in front. Bytes.
 LONGEST_COMMAND = 100_000
 
@@ -145,6 +148,12 @@ class _Running:
                     await family.end()
                     await asyncio.shield(process.wait())
             left = await asyncio.to_thread(family.alive) if ended else []
+            for _ in range(LEAVING if self.ws.sandbox is not None else 0):
+                if not left:
+                    break
+                # Nothing outlives its sandbox, but the sandbox itself takes a moment to leave.
+                await asyncio.sleep(LOOK)
+                left = await asyncio.to_thread(family.alive)
             if left:
                 self.ws.left_running.add(family)
                 names = ", ".join(f"{pid} ({one_line(name, 20)})" for pid, name in left[:5])

@@ -17,7 +17,8 @@ from agent.commands_parsed import Command, Opaque, Redirect, Word, parse
 BASH = shutil.which("bash")
 
 # Every command bash would start ends here: PATH is empty, so no program is found.
-HANDLER = 'command_not_found_handle() { printf \'%s\\0\' "$@" >> "$RAN"; printf \'\\n\\0\' >> "$RAN"; }\n'
+# One write a command: those of a pipeline run side by side.
+HANDLER = 'command_not_found_handle() { printf \'%s\\0\' "$@" $\'\\n\' >> "$RAN"; }\n'
 
 
 def ran(line: str, folder: Path) -> Counter[tuple[str, ...]]:

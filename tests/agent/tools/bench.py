@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000008000000080800000000e164e1570000000c49444154789c6360a00e0000004800012eb83c7e"
     "0000000049454e44ae426082"
 )
+
+
+# In the environment of every command: tells this run of the tests from another one at the same time.
+RUN = "BASH_TEST_RUN"
 
 
 @dataclass
@@ -60,7 +65,7 @@ class Bench:
 
 def bench_in(folder: Path, page_characters: int = 50 * 1024) -> Bench:
     """A bench over `folder`, with an environment of its own."""
-    environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
+    environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", RUN: str(os.getpid())}
     bench = Bench(Workspace(folder, page_characters, environ=environ))
     bench.ws.on_output = lambda call, text: bench.printed.append((call, text))
     return bench

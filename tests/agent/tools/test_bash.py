@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.tools.environment import Environment, secret
-from tests.agent.tools.bench import Bench, bench_in
+from tests.agent.tools.bench import RUN, Bench, bench_in
 
 
 @pytest.fixture
@@ -38,14 +38,15 @@ STARTED = 'until test "$(cat /proc/$!/comm)" = {}; do :; done'
 
 
 def running(mark: str) -> list[str]:
-    """Command lines on this machine that hold a mark, zombies apart."""
+    """Command lines of this run of the tests that hold a mark, zombies apart."""
     found: list[str] = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            ours = f"{RUN}={os.getpid()}".encode() in entry.with_name("environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if mark in line:
+        if ours and mark in line:
             found.append(line)
     return found
 
