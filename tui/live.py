@@ -6,10 +6,11 @@ Not Markdown (a half-written table is none yet) and not a block: nothing of it i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.strip import Strip
 
 from agent.wire import Streaming
@@ -22,6 +23,9 @@ from tui.strips import INDENT
 # Reasoning scrolls by in this many lines, so that it never pushes the conversation away.
 THINKING_LINES = 4
 
+# Drawn lines kept: some ten screens of them.
+KEPT = 400
+
 KINDS: dict[str, Role] = {"text": "agent", "thinking": "thinking"}
 
 
@@ -31,6 +35,8 @@ class Live:
 
     kind: Role
     flow: Flow
+    drawn: dict[str, Strip] = field(default_factory=dict)
+    style: Style | None = None
 
     def rows(self) -> list[str]:
         """The lines shown."""
@@ -42,7 +48,14 @@ class Live:
         if not 0 <= at < len(rows):
             return None
         style = palette.text if self.kind == "agent" else palette.quiet
-        return Strip([Segment(" " * INDENT), Segment(rows[at], style)])
+        if style is not self.style or len(self.drawn) > KEPT:
+            self.style = style
+            self.drawn.clear()
+        # The same strip for the same line, so that it is known again once it has moved.
+        strip = self.drawn.get(rows[at])
+        if strip is None:
+            strip = self.drawn[rows[at]] = Strip([Segment(" " * INDENT), Segment(rows[at], style)])
+        return strip
 
 
 def runs(arrived: Iterable[Streaming]) -> Iterator[tuple[Role, str]]:

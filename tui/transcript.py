@@ -18,14 +18,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
-from textual.scroll_view import ScrollView
-from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
@@ -34,6 +30,7 @@ from compaction.records import AssistantSaid, Record
 from tui import pieces
 from tui.block import Block, Fold, Role
 from tui.flow import Flow
+from tui.line_view import LineView
 from tui.live import Live, runs
 from tui.palette import Palette, palette
 from tui.rows import Rows
@@ -42,12 +39,18 @@ from tui.strips import INDENT, PROSE, Piece
 # Text drawn more often than this is not read any better and makes keys wait; times a second.
 RATE = 15
 
+# While somebody types: every drawing may be what the next key waits for, and whoever types reads what they type.
+TYPED_RATE = 4
+
+# The scroll bar of an answer that grows is drawn that seldom, seconds: it costs as much as the lines and hardly moves.
+BAR = 0.5
+
 # As long as this since the last key somebody is typing, seconds: slow typing, and short enough that text which waits
 # for a key that does not come is not missed.
 TYPING = 0.15
 
 
-class Transcript(ScrollView, can_focus=False):
+class Transcript(LineView, can_focus=False):
     """All blocks of a session, newest at the end."""
 
     COMPONENT_CLASSES = {"transcript--selected"}  # noqa: RUF012 - Textual reads a plain set
@@ -70,7 +73,7 @@ class Transcript(ScrollView, can_focus=False):
         self._live: Live | None = None
         self._arrived: list[Streaming] = []
         self._timer: Timer | None = None
-        self._drawn = self._typed = 0.0
+        self._drawn = self._typed = self._barred = 0.0
         self._follows = True
         self._moving = False
         self._measuring = self._filling = False
@@ -107,7 +110,7 @@ class Transcript(ScrollView, can_focus=False):
     def typed(self) -> None:
         """A key was pressed: what arrived is drawn behind its echo, so that the next key does not wait for it."""
         self._typed = time.monotonic()
-        if self._arrived and self._typed - self._drawn >= 1 / RATE:
+        if self._arrived and self._typed - self._drawn >= 1 / TYPED_RATE:
             self.call_after_refresh(self._draw)
 
     def learn(self, record: Record) -> None:
@@ -222,7 +225,8 @@ class Transcript(ScrollView, can_focus=False):
             start = self._rows.start(self._blocks[key][0])
             self._measure(start + min(offset, 2))
 
-    def _total(self) -> int:
+    def total(self) -> int:
+        """All lines."""
         live = len(self._live.rows()) + 1 if self._live is not None else 0
         return self._rows.height + live
 
@@ -249,23 +253,24 @@ class Transcript(ScrollView, can_focus=False):
             return
         self._moving = True
         if self._follows:
-            self._rows.settle_end(height - (self._total() - self._rows.height))
-            top = max(0, self._total() - height)
+            self._rows.settle_end(height - (self.total() - self._rows.height))
+            top = max(0, self.total() - height)
         else:
             top = round(self.scroll_y) if top is None else top
             top += self._rows.settle(top, top + height)
-        self.virtual_size = Size(self.size.width, self._total())
+        self.virtual_size = Size(self.size.width, self.total())
         if round(self.scroll_y) != top:
             self.scroll_to(y=top, animate=False, force=True)
         self._moving = False
-        self.post_message(self.Moved(0 if self._follows else max(0, self._total() - height - top)))
+        self.move_bar()
+        self.post_message(self.Moved(0 if self._follows else max(0, self.total() - height - top)))
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The reader scrolled, or the end moved."""
-        super().watch_scroll_y(old_value, new_value)
         if self._moving:
             return
+        super().watch_scroll_y(old_value, new_value)
         self._follows = new_value >= self.max_scroll_y - 0.5
         self._measure()
 
@@ -322,9 +327,10 @@ class Transcript(ScrollView, can_focus=False):
 
     def _grown(self, changed: int) -> None:
         """The text got longer: the lines from `changed` on are new, those before stay as they are."""
-        total, top = self._total(), round(self.scroll_y)
+        total, top = self.total(), round(self.scroll_y)
         self._moving = True
-        self.virtual_size = Size(self.size.width, total)
+        # Not as a reactive: the bar is always there, so that nothing but it has to be laid out or drawn for more lines.
+        self.set_reactive(Transcript.virtual_size, Size(self.size.width, total))
         end = max(0, total - self.size.height)
         if self._follows and end != top:
             self.scroll_to(y=end, animate=False, force=True)
@@ -335,53 +341,17 @@ class Transcript(ScrollView, can_focus=False):
             if first < self.size.height:
                 self.refresh(Region(0, max(0, first), self.size.width, self.size.height - max(0, first)))
         self._moving = False
+        if self._drawn - self._barred >= BAR:
+            self._barred = self._drawn
+            self.move_bar()
 
     # ── drawing ──
 
-    def render_line(self, y: int) -> Strip:
-        """One line of the view."""
-        line = y + self.scroll_offset.y
-        width, base = self.size.width, self.rich_style
-        strip = self._line(line)
-        if strip is None:
-            return Strip.blank(width, base)
-        strip = self._selected(strip, line)
-        return strip.crop_extend(0, width, None).apply_style(base).apply_offsets(0, line)
-
-    def _line(self, line: int) -> Strip | None:
+    def line(self, line: int) -> Strip | None:
+        """One line of the conversation, or of the answer that grows behind it."""
         if line < self._rows.height:
             return self._rows.line(line)
         return self._live.strip(line - self._rows.height - 1, self._rows.palette) if self._live is not None else None
-
-    def _selected(self, strip: Strip, line: int) -> Strip:
-        selection = self.text_selection
-        span = selection.get_span(line) if selection is not None else None
-        if span is None:
-            return strip
-        style = self.screen.get_component_rich_style("screen--selection")
-        text = strip.text
-        start = strip.index_to_cell_position(min(span[0], len(text)))
-        end = strip.cell_length if span[1] < 0 else strip.index_to_cell_position(min(span[1], len(text)))
-        if end <= start:
-            return strip
-        inside = Strip([Segment(s.text, (s.style or Style()) + style) for s in strip.crop(start, end)])
-        return Strip.join([strip.crop(0, start), inside, strip.crop(end)])
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        """What is selected changed."""
-        self.refresh()
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text, without the marks at its left."""
-        first = selection.start.y if selection.start is not None else 0
-        last = selection.end.y if selection.end is not None else self._total() - 1
-        taken: list[str] = []
-        for line in range(first, last + 1):
-            strip, span = self._line(line), selection.get_span(line)
-            text = strip.text if strip is not None else ""
-            if span is not None:
-                taken.append((text[span[0] :] if span[1] < 0 else text[span[0] : span[1]]).rstrip())
-        return "\n".join(taken), "\n"
 
     async def _on_click(self, event: events.Click) -> None:
         """A click on a card's title folds or unfolds that card."""
