@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent import instructions, metering, sandbox, sessions, spill
+from agent.endpoints import Endpoints
 from agent.model import UnknownModel
 from agent.permission_rules import Rules, remembered
 from agent.request import canonical
 from agent.resuming import as_before, changed_effort, flag_given
 from agent.session import Kit, Session, rules_file
 from agent.session_log import LogError, SessionBusy, SessionLog
+from agent.settings import with_model
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace
 from agent.tools.workspace import PAGE_BYTES
 from agent.wire import Event
@@ -39,16 +41,26 @@ PAGE_CHARACTERS = 3
 
 @dataclass
 class Opening:
-    """Opens sessions in `folder` with what `kit` holds; see `worker.Opener`."""
+    """Opens sessions in `folder` with what `kit` holds; see `worker.Opener`.
+
+    A new session after another one goes on with that one's model, server and budget: `/new` means a new conversation.
+    """
 
     kit: Kit
     folder: Path
+    last: Session | None = None
 
     async def open(self, path: str | None, emit: Callable[[Event], None]) -> Session:
         """The session at `path` (an id or a file), or a new one. Raises `Unopened`."""
-        kit = replace(self.kit, emit=emit)
-        session = await (self._new(kit) if path is None else self._resumed(kit, path))
-        return session
+        if path is not None:
+            self.last = await self._resumed(replace(self.kit, emit=emit), path)
+        elif self.last is None:
+            self.last = await self._new(replace(self.kit, emit=emit), None)
+        else:
+            settings = with_model(self.last.kit.settings, self.last.view.model)
+            kit = replace(self.kit, emit=emit, settings=settings, endpoints=Endpoints(settings, self.kit.environ))
+            self.last = await self._new(kit, self.last.rule())
+        return self.last
 
     async def aclose(self) -> None:
         """Ends models and processes."""
@@ -56,14 +68,14 @@ class Opening:
         if self.kit.counted is not None:
             self.kit.counted.close()
 
-    async def _new(self, kit: Kit) -> Session:
+    async def _new(self, kit: Kit, rule: str | None) -> Session:
         name = kit.endpoints.default()
         try:
             target = await kit.target(name)
         except UnknownModel as error:
             raise Unopened(str(error), 2) from error
         window = target.window
-        budget = budget_for(window, kit.settings.policy_for(name))
+        budget = budget_for(window, kit.settings.policy_for(name, rule))
         frozen = instructions.build(kit.places, self.folder, kit.settings, window.effective)
         short = window.effective is not None and window.effective <= instructions.SHORT_WINDOW
         schemas = tuple(canonical(tool.schema(short)) for tool in TOOLS)
@@ -72,7 +84,7 @@ class Opening:
         started = Started(
             id, str(self.folder), name, target.endpoint.label, frozen.system, frozen.instructions, schemas,
             window.tokens, window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
-            rule=kit.settings.budget if flag_given(kit.settings, "context.budget") else None,
+            rule=kit.settings.budget if flag_given(kit.settings, "context.budget") else rule,
             effort=kit.settings.effort_for(name),
         )  # fmt: skip
         try:

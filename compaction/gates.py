@@ -140,6 +140,9 @@ def check_prompt(view: View, ruler: Ruler, budget: Budget, tokens: int) -> Refus
     text = f"this message would need {need:,} tokens with the fixed part, but at most {budget.limit:,} can be sent"
     if budget.window.effective is not None:
         text += f" to a window of {budget.window.effective:,}"
+    newest = last_step(view, ruler)
+    if newest * 2 > budget.limit:
+        text += f"; the last step alone takes {newest:,}: go back before it, or choose a model with a larger window"
     if fixed_part >= budget.landing:
         text = f"{text}; {refuse_fixed(view, ruler, budget)}"
     outcome = Outcome.REFUSED_FIXED if fixed_part >= budget.limit else Outcome.REFUSED_WINDOW

@@ -28,7 +28,9 @@ from agent.wire import (
     Rename,
     Returned,
     Rewind,
+    SetBudget,
     SetMode,
+    SetModel,
     Shell,
     Submit,
     ToolRunning,
@@ -154,6 +156,17 @@ async def test_another_session_is_opened_and_the_first_ones_lock_is_given_back(t
         assert (await story.do(Open(str(first)))).stop == "done"
         assert [b.text for b in story.bodies(UserSaid)] == ["hi"]
         assert story.said(Opened)[-1].resumed
+
+
+async def test_a_new_session_goes_on_with_the_model_and_the_budget_of_the_one_before(tmp_path: Path) -> None:
+    async with Story(tmp_path, scripted(["one", "two"])) as story:
+        await story.do(SetModel("openai/other-model"))
+        await story.do(SetBudget("30k"))
+        await story.do(Open(None))
+        assert story.session.view.model == "openai/other-model"
+        assert story.session.budget.policy.rule == "30k"
+        started = story.session.view.started
+        assert started is not None and (started.model, started.rule) == ("openai/other-model", "30k")
 
 
 async def test_a_session_in_use_is_said_and_the_open_one_stays(tmp_path: Path) -> None:
