@@ -52,6 +52,7 @@ from agent.wire import (
     Undo,
     Unqueue,
 )
+from compaction.view import first_line
 
 # The interpreter's default of 5 ms lets a busy worker hold a key back for that long per switch; a tenth of it keeps the
 # screen within its idle latency (measured: key p99 36 ms at 5 ms, 15 ms at 0.5 ms). Seconds.
@@ -181,6 +182,7 @@ class Worker:
                 wishes.at_once(session, command)
             case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
+                session.tell(f"joins the turn after its current step: {first_line(text)}")
             case Pin() | SetBudget() if self._running == "turn" and session is not None:
                 session.waiting.append(command)
             case _:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from agent.wire import Event, Quit
+from agent.wire import Event, Idle, Quit
 from tui.actions import Wish
 from tui.app import UllageApp
 from tui.front import LONGEST_END, Choices, History, Works
@@ -37,7 +37,16 @@ def run_full(
         remember=history.remember,
         first=first,
     )
-    workers.append(make_worker(app.post_event))
+    unopened: list[Idle] = []
+
+    def emit(event: Event) -> None:
+        app.post_event(event)
+        # Without any session there is nothing to type into; the sentence belongs on the terminal that asked.
+        if isinstance(event, Idle) and event.stop == "failed" and not event.session and app.session is None:
+            unopened.append(event)
+            app.call_later(app.exit, event.code or 1)
+
+    workers.append(make_worker(emit))
     worker = workers[0]
     with quiet_streams(state / "screen.log"), leaving_on_signals(app):
         worker.start()
@@ -47,6 +56,9 @@ def run_full(
             worker.send(Quit())
             worker.join(LONGEST_END)
             history.close()
+    if unopened:
+        print(f"ullage: {unopened[0].error}", file=sys.stderr)
+        return unopened[0].code or 1
     if app.session and lasting:
         print(f"go on with: ullage --resume {app.session}")
     if status is None and app.return_code:
