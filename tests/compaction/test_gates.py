@@ -314,3 +314,12 @@ def test_what_a_mute_refusal_lets_one_guess_turns_no_message_away() -> None:
     assert s.window.guessed
     assert s.turn("and again " * 200, []) == "refused"
     assert 1 <= s.requests - asked <= 2
+
+
+def test_in_a_short_conversation_results_go_to_files_before_any_message_goes() -> None:
+    s = Simulation(claimed=128_000)
+    assert s.turn("read them", [["r" * 14_000] * 10]) == "done"
+    s.switch(40_000, real=40_000)
+    s.append(UserSaid("and now?"))
+    assert measure(s.view, s.ruler).total >= (s.budget.limit or 0)
+    assert isinstance(decide(s.view, s.ruler, s.budget, Place()), Spill)
