@@ -46,7 +46,7 @@ MORNING = 1_751_360_400.0
 SESSION = "5e55a9c1d2"
 FOLDER = "~/tally"
 
-WIDE, USUAL, NARROW = (100, 36), (80, 24), (40, 12)
+WIDE, USUAL, NARROW = (120, 40), (80, 24), (40, 12)
 
 # As the exporter draws: the height of a line and what is below the last, units; and how many lines the foot has.
 LINE, MARGIN, FOOT = 24.4, 6, 6
@@ -187,53 +187,52 @@ async def main(folder: Path) -> None:
     """All pictures."""
     album = Album(folder)
 
-    async def whole(s: Session) -> None:
-        album.put("start", await s.picture())
-        await s.say(script.LOOK)
-        await s.say(script.FIND)
-        album.put("turn", await s.picture())
-        album.put("meter", foot(await s.picture()))
-        await s.press("shift+tab")  # auto, plan
-        await s.press("shift+tab")  # ask
-        await s.say(script.MEND, until=Asking)
-        album.put("approval", await s.picture())
-        s.clock.at += 1.0  # a key in the panel's first moments is not taken for an answer
-        await s.press("y", until=Idle)
-        await s.say("/budget 11k")
-        album.put("meter-warning", foot(await s.picture()))
-        await s.say("/budget 8k")
-        album.put("meter-over", foot(await s.picture()))
-        await s.say("/budget 24k")
-        await s.say("/context", until=Inspected)
-        album.put("context", await s.picture())
-        await s.press("escape")
-        await s.say("/prune", until=Planned)
-        album.put("prune", await s.picture())
-        await s.press("escape")
-        await s.say("/compact what the failing tests said")
-        album.put("compacted", await s.picture())
-        await s.say(script.ASK_ON)
-        s.prompt.insert("/timeline")
-        await s.press("enter")
-        album.put("timeline", await s.picture())
+    def whole(of: str, *, meters: bool = False) -> Scene:
+        """Every screen in its turn; `of` ends the names, `meters` adds the foot alone in three states."""
 
-    await play(WIDE, [*script.LOOKING, *script.FINDING, *script.MENDING, script.SUMMARY, script.GOING_ON], whole)
-
-    def turn(name: str) -> Scene:
         async def scene(s: Session) -> None:
+            album.put(f"start{of}", await s.picture())
             await s.say(script.LOOK)
             await s.say(script.FIND)
+            album.put(f"turn{of}", await s.picture())
+            if meters:
+                album.put("meter", foot(await s.picture()))
+            await s.press("shift+tab")  # auto, plan
+            await s.press("shift+tab")  # ask
+            await s.say(script.MEND, until=Asking)
+            album.put(f"approval{of}", await s.picture())
+            s.clock.at += 1.0  # a key in the panel's first moments is not taken for an answer
+            await s.press("y", until=Idle)
             await s.say("/budget 11k")
-            album.put(name, await s.picture())
+            if meters:
+                album.put("meter-warning", foot(await s.picture()))
+            await s.say("/budget 8k")
+            album.put(f"over{of}", await s.picture())
+            if meters:
+                album.put("meter-over", foot(await s.picture()))
+            await s.say("/budget 24k")
+            await s.say("/context", until=Inspected)
+            album.put(f"context{of}", await s.picture())
+            await s.press("escape")
+            await s.say("/prune", until=Planned)
+            album.put(f"prune{of}", await s.picture())
+            await s.press("escape")
+            await s.say("/compact what the failing tests said")
+            album.put(f"compacted{of}", await s.picture())
+            await s.say(script.ASK_ON)
+            s.prompt.insert("/timeline")
+            await s.press("enter")
+            album.put(f"timeline{of}", await s.picture())
 
         return scene
 
-    replies = [*script.LOOKING, *script.FINDING]
-    await play(USUAL, replies, turn("turn-80x24"))
-    await play(NARROW, replies, turn("turn-40x12"))
-    await play(USUAL, replies, turn("turn-ascii"), ascii=True)
+    replies = [*script.LOOKING, *script.FINDING, *script.MENDING, script.SUMMARY, script.GOING_ON]
+    await play(WIDE, replies, whole("", meters=True))
+    await play(USUAL, replies, whole("-80x24"))
+    await play(NARROW, replies, whole("-40x12"))
+    await play(USUAL, replies, whole("-ascii"), ascii=True)
     os.environ["NO_COLOR"] = "1"
-    await play(USUAL, replies, turn("turn-no-color"))
+    await play(USUAL, replies, whole("-no-color"))
 
 
 if __name__ == "__main__":
