@@ -93,7 +93,7 @@ class Context:
         if not ids or not (chosen := [id for id in ids if id in known]):
             return _wrong("Write numbers from the table, as in `12 14-18`, `p 12`, `v 12`, `c 12`; Enter closes.")
         if word[:1] in "#0123456789":
-            return Reply((Prune(records=tuple(chosen), dry_run=True),))
+            return Reply((Prune(records=tuple(chosen), force=True, dry_run=True),))
         return self._one(word, known[chosen[0]])
 
     def _one(self, word: str, item: Item) -> Reply:

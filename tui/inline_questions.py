@@ -172,7 +172,7 @@ class Planned:
     def key(self, key: str) -> Reply:
         """Enter or Esc."""
         if key == "enter":
-            return Reply((Prune(records=self.plan.records),))
+            return Reply((Prune(records=self.plan.records, force=True),))
         return Reply(rows=(row("  nothing was changed", "class:quiet"),)) if key in ("escape", "n", "q") else WAITS
 
     def line(self, text: str) -> Reply:

@@ -230,7 +230,7 @@ def test_enter_commits_exactly_the_records_of_the_plan() -> None:
     assert " #  tokens        what" in play.paper.lines
     play.look()
     play.talk.key("enter")
-    assert play.worker.sent == [Prune(records=(14, 15, 18))]
+    assert play.worker.sent == [Prune(records=(14, 15, 18), force=True)]
 
 
 def test_escape_leaves_a_plan_and_so_does_a_turn_that_ends_not() -> None:
@@ -286,7 +286,7 @@ def test_numbers_in_the_context_ask_for_the_plan_that_prunes_them() -> None:
     play = Play()
     play.take(INSPECTED)
     play.talk.enter("4 6")
-    assert play.worker.sent == [Prune((4, 6), dry_run=True)]
+    assert play.worker.sent == [Prune((4, 6), force=True, dry_run=True)]
 
 
 def test_the_context_pins_compacts_sorts_and_narrows_by_short_words() -> None:
@@ -399,7 +399,7 @@ def test_the_end_of_a_turn_closes_every_question_of_it_and_no_other() -> None:
     play.look()
     play.talk.key("y")
     play.talk.key("enter")
-    assert play.worker.sent == [Prune(records=(14, 15, 18))]
+    assert play.worker.sent == [Prune(records=(14, 15, 18), force=True)]
 
 
 def test_the_meter_is_a_sentence_for_those_who_read_with_their_ears() -> None:
