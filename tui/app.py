@@ -16,6 +16,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import assert_never
 
@@ -134,11 +135,19 @@ class UllageApp(App[int]):
         self.set_keymap(dict(self._desk.keymap))
         self.query_one(Prompt).above = self.query_one(FirstUse)
         self.query_one(Prompt).focus()
+        # Textual lays a new screen out three times; it is painted after the last, so that no key waits for the others.
+        laying = ExitStack()
+        laying.enter_context(self.batch_update())
+        self.call_after_refresh(self._stands, laying)
         # What stands is there to stay: a collection that looks at all of it again holds a key back for 40 ms.
         self.call_after_refresh(gc.freeze)
         self.post_message(Arrived())
         if self._first is not None:
             self.post_message(Wished(self._first))
+
+    def _stands(self, laying: ExitStack) -> None:
+        laying.close()
+        self.screen.refresh()
 
     def on_unmount(self) -> None:
         """The window gets its own name back."""
