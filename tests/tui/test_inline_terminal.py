@@ -150,7 +150,7 @@ def test_a_session_is_asked_approved_pruned_undone_compacted_looked_at_and_left(
     terminal.until("ask ›")
     terminal.send("count please\r")
     terminal.until("y yes, once")
-    assert "  seq 1 900" in terminal.lines
+    assert "? bash seq 1 900?" in terminal.lines
     terminal.send_when_read("y", "yes, once")
     terminal.until("Counted to three thousand 三")
     terminal.until(lambda: "esc stops" not in terminal.text)
@@ -180,7 +180,7 @@ def test_a_session_is_asked_approved_pruned_undone_compacted_looked_at_and_left(
 def test_forty_columns_and_twelve_rows_hold_the_question_and_its_choices(machine: Machine) -> None:
     terminal = machine.start("count please", rows=12, columns=40)
     terminal.until("y yes, once")
-    assert "  seq 1 900" in terminal.lines
+    assert "? bash seq 1 900?" in terminal.lines
     assert any(line.startswith("? ›") for line in terminal.lines)
     terminal.send_when_read("s", "yes, once")
     terminal.until("Counted to")
