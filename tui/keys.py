@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from textual.binding import Binding, BindingType
 
 from tui.commands import MEASURE
-from tui.context_screen import ContextScreen
 from tui.first_use import FirstUse
 from tui.flow import columns
 from tui.pages import PageScreen
@@ -46,6 +45,9 @@ WIDE = 19
 
 def key_help(keymap: Mapping[str, str]) -> str:
     """The keys, one a line; `keymap` names other keys for some, by the binding's id."""
+    # Here, because it costs a start 45 ms before the screen stands.
+    from tui.context_screen import ContextScreen
+
     parts = [
         ("", [*TYPED, *shown(Prompt.BINDINGS, keymap), *AFTER]),
         ("When a tool asks", list(ANSWERS)),
