@@ -27,4 +27,6 @@ async def streaming(model: Model, endpoint: Endpoint, request: Request) -> Async
 
 def retrying(part: Retrying) -> str:
     """The sentence for an attempt that failed and is made again."""
-    return f"{part.why} Trying again in {part.wait:.0f} s (retry {part.attempt})."
+    when = "now" if part.wait < 1 else f"in {part.wait:.0f} s"
+    # The whole sentence once; after that only what is new.
+    return f"{part.why} Trying again {when}." if part.attempt == 1 else f"Failed again; retry {part.attempt} {when}."
