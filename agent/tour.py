@@ -42,7 +42,7 @@ mode = "auto"
 notify = false
 
 [context]
-budget = "14k"
+budget = "17k"
 prune_protect = 1000
 prune_minimum = 1000
 

@@ -154,7 +154,7 @@ STOPS = (
     Stop(
         "Welcome. The model is a recording: nothing is sent or paid, the prices are examples. All else is real, in a "
         "copy of a small project: the tools run, the log is written, the meter counts. The bar below is the model's "
-        "whole window, 32k tokens. The second mark is the budget chosen for it, 14k; the first is where the program "
+        "whole window, 32k tokens. The second mark is the budget chosen for it, 17k; the first is where the program "
         "would act by itself. A prompt is typed in for you: press Enter.",
         LOOK.prompt,
     ),
