@@ -88,8 +88,16 @@ async def feed(argv: Sequence[str], cwd: Path, asked: bytes, take: Callable[[byt
         if not whole:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.shield(process.wait())
+        await asyncio.shield(_leave(process, process.stdout))
     return Ended(process.returncode if whole else None, await complaints, late)
+
+
+async def _leave(process: asyncio.subprocess.Process, output: asyncio.StreamReader) -> None:
+    """Waits for the process's end. What it had still written is read first: a pipe that nobody reads never closes, and
+    then the wait would never end."""
+    while await output.read(PIECE):
+        pass
+    await process.wait()
 
 
 async def _some(stream: asyncio.StreamReader) -> str:
