@@ -17,30 +17,21 @@ from agent.commands_parsed import Command, Opaque, Redirect, Word, parse
 BASH = shutil.which("bash")
 
 # Every command bash would start ends here: PATH is empty, so no program is found.
-# One write a command: those of a pipeline run side by side.
-HANDLER = 'command_not_found_handle() { printf \'%s\\0\' "$@" $\'\\n\' >> "$RAN"; }\n'
+# A file a command: those of a pipeline run side by side, and bash writes a line at a time.
+HANDLER = 'command_not_found_handle() { printf \'%s\\0\' "$@" > "$RAN/$BASHPID"; }\n'
 
 
 def ran(line: str, folder: Path) -> Counter[tuple[str, ...]]:
     """What bash starts for a line: the words of each command."""
-    log = folder / "ran"
-    log.write_bytes(b"")
-    place = folder / "place"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
+    log, place = folder / "ran", folder / "place"
+    for used in (log, place):
+        shutil.rmtree(used, ignore_errors=True)
+        used.mkdir()
     subprocess.run(
         [str(BASH), "-c", HANDLER + line], cwd=place, env={"RAN": str(log), "PATH": "/nowhere", "HOME": "/home/q"},
         stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False,
     )  # fmt: skip
-    found: Counter[tuple[str, ...]] = Counter()
-    words: list[str] = []
-    for part in log.read_bytes().split(b"\0")[:-1]:
-        if part == b"\n":
-            found[tuple(words)] += 1
-            words = []
-        else:
-            words.append(os.fsdecode(part))
-    return found
+    return Counter(tuple(map(os.fsdecode, one.read_bytes().split(b"\0")[:-1])) for one in log.iterdir())
 
 
 def words(line: str) -> list[list[str]]:
