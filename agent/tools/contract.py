@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from agent import sanitise
+from agent.tools.refused import Refused
 
 if TYPE_CHECKING:
     from agent.tools.workspace import Workspace
@@ -52,10 +53,6 @@ class Need:
     command: str = ""
     diff: str = ""
     why: str = ""
-
-
-class Refused(Exception):
-    """A call that cannot be carried out; its text is a sentence the model can act on."""
 
 
 class Tool(Protocol):
@@ -122,3 +119,6 @@ async def attempt(work: Callable[[threading.Event], Result], path: str = "") -> 
         while not running.done():
             await asyncio.wait([running])
         raise
+
+
+__all__ = ["Args", "Need", "Refused", "Result", "Schema", "Tool", "attempt", "said"]

@@ -16,9 +16,9 @@ from typing import Protocol
 
 from agent.sandbox import Sandbox
 from agent.sanitise import one_line
-from agent.tools.contract import Refused
 from agent.tools.environment import Environment
 from agent.tools.processes import Family
+from agent.tools.refused import Refused
 
 # What arrives unspilled at most (ENGINE.md section 7); `read` pages within it, because spilling a page would loop.
 PAGE_BYTES = 50 * 1024
