@@ -67,7 +67,8 @@ def plan_prune(
             return PrunePlan((), (), 0, _why_nothing(view, unprotected, live, gone, budget.prune_protect))
     freed = sum(s.freed for s in chosen)
     if freed < budget.prune_minimum and not force:
-        why = f"it would free {freed:,} tokens; less than {budget.prune_minimum:,} is not worth a broken cache (--force does it all the same)"
+        least = f"less than {budget.prune_minimum:,} is not worth a broken cache (--force does it all the same)"
+        why = f"it would free {freed:,} tokens; {least}"
         return PrunePlan((), (), 0, why)
     return PrunePlan(tuple(s.record for s in chosen), chosen, freed)
 
