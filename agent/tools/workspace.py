@@ -139,14 +139,6 @@ class Workspace:
         """`path` was read, or written by us, and is now `stamp`."""
         self.seen[path] = stamp
 
-    def changed_since_read(self, path: Path) -> bool:
-        """Whether a file that was read holds other bytes now. False for one never read."""
-        before = self.seen.get(path)
-        if before is None:
-            return False
-        now = stamp_of(path)
-        return now is None or (now.size, now.digest) != (before.size, before.digest)
-
     async def close(self) -> None:
         """End what commands left running: at the session's end."""
         while self.left_running:
