@@ -34,7 +34,7 @@ from agent.session_log import SessionLog
 from agent.settings import Settings, SettingsError, without_budget
 from agent.settings_file import save_budget
 from agent.spending import Spending
-from agent.tools import Workspace
+from agent.tools import TOOLS, Tool, Workspace
 from agent.wire import Appended, Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
 from compaction import gates
 from compaction.budget import Budget, Window, budget_for
@@ -124,7 +124,7 @@ class Kit:
 
 @dataclass
 class Session:
-    """An open session on the worker's loop. `meter` works out the numbers of the screen."""
+    """An open session on the worker's loop. `meter` works out the numbers of the screen; `tools` run calls, by name."""
 
     kit: Kit
     log: SessionLog
@@ -139,6 +139,7 @@ class Session:
     steered: list[str] = field(default_factory=list)
     waiting: list[Command] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    tools: dict[str, Tool] = field(default_factory=lambda: {tool.name: tool for tool in TOOLS})
     ladders: Ladders = field(init=False)
     spending: Spending = field(default_factory=Spending)
     opened: int = field(init=False)

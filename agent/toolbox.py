@@ -22,7 +22,7 @@ from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import open_calls
 from agent.spill import Admitted, Arrivals
-from agent.tools import TOOLS, Need, Refused, Result, Tool, parse
+from agent.tools import Need, Refused, Result, Tool, parse
 from agent.wire import Asking, ToolRunning
 from compaction.records import Noted, ToolCall, ToolReturned
 from compaction.shorten import shorten
@@ -35,8 +35,6 @@ REFUSED_ALONE = (
     "refused: this needs the user's permission and nobody is there to give it. Work without it, or say in your answer "
     "what you would have run."
 )
-
-BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 async def run_calls(session: Session, calls: Sequence[ToolCall]) -> None:
@@ -78,9 +76,9 @@ async def _together(session: Session, step: _Step, calls: Sequence[ToolCall]) ->
 
 
 async def _one(session: Session, step: _Step, call: ToolCall) -> None:
-    tool = BY_NAME.get(call.name)
+    tool = session.tools.get(call.name)
     if tool is None:
-        names = ", ".join(BY_NAME)
+        names = ", ".join(session.tools)
         result = Result(f"there is no tool {clean(call.name)!r}; the tools are {names}", failed=True)
         await _log(session, step, call, clean(call.name)[:TITLE], result)
         return

@@ -1,0 +1,170 @@
+"""What a front end may ask of the worker: the commands, each frozen.
+
+Not their order (those contracts stand in `agent.wire`, which is what everybody imports) and no behaviour.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Choice: TypeAlias = Literal["once", "session", "project", "refuse"]
+Mode: TypeAlias = Literal["plan", "ask", "edits", "auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """A message that opens a turn. Queued while one runs; `images` are data URLs."""
+
+    text: str
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """A message that joins the running turn after its current step; opens a turn when none runs."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unqueue:
+    """Take back the newest waiting message: a new `Queued`, then the text as `Returned` with no `why` and code 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """`!command`: run in the user's name, without asking. With `join` its output waits in the context."""
+
+    command: str
+    join: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Stop what runs: stream, tool, compaction. The queue stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The user's word on `Asking(id)`. `reason` is read by the model on refusal."""
+
+    id: int
+    choice: Choice
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Compact now. `preview` calls no model; `review` shows the summary first (`Reviewing`); `up_to` is a record id."""
+
+    focus: str = ""
+    preview: bool = False
+    review: bool = False
+    up_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The answer to `Reviewing`: the text to commit, or None to drop it."""
+
+    summary: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prune:
+    """Prune `records`, or what the plan says. With `dry_run` only `Planned` follows.
+
+    A `probe` asks what pruning `records` would come to, whatever runs: at once one `Planned` that is not offered, with
+    those that can go and why the others cannot; nothing else is said and nothing waits for it.
+    """
+
+    records: tuple[int, ...] = ()
+    every: bool = False
+    force: bool = False
+    dry_run: bool = False
+    probe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Take back the newest rewrite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Pin record `id`, or unpin it."""
+
+    id: int
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Go on from just before record `before`."""
+
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Take changed instructions in."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetBudget:
+    """A budget rule, or `default`."""
+
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetModel:
+    """Switch to `name`, from the next request on.
+
+    `api_base` is the address of a server of one's own, kept in the settings for that name; `remember` makes the model
+    the one that new sessions start with.
+    """
+
+    name: str
+    api_base: str | None = None
+    remember: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    """Switch what needs asking."""
+
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Name the session."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """Ask for `Inspected`. `again`: only to bring up to date what is shown already."""
+
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Close this session and open another: a path, or None for a new one."""
+
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    """End the worker after what is being written."""
+
+
+Command: TypeAlias = (
+    Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
+    | SetBudget | SetModel | SetMode | Rename | Inspect | Open | Quit
+)  # fmt: skip
