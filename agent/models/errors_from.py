@@ -28,7 +28,7 @@ from agent.model import (
     UnknownModel,
     Unreachable,
 )
-from agent.models.overflow import Overflow, of_rates, recognise
+from agent.models.overflow import Overflow, of_rates, of_something_else, recognise
 from agent.models.providers import key_variable
 from agent.models.wording import is_page, page_title, words_of
 from agent.sanitise import one_line
@@ -144,9 +144,9 @@ class _Failure:
 
     def _overflow(self) -> Overflow | None:
         found = recognise(self.status, self.body, self.text)
-        if found is None and "ContextWindowExceededError" in self.names and self.status not in (401, 402, 403, 429):
-            return Overflow()
-        return found
+        if found is not None or "ContextWindowExceededError" not in self.names or self.status in (401, 402, 403, 429):
+            return found
+        return None if of_something_else(self.body, self.text) else Overflow()
 
     def _by_status(self) -> ModelError:
         status, name = self.status, self.endpoint.name

@@ -42,10 +42,11 @@ _CODES = frozenset(
         "tokens_limit_reached", "prompt_too_long", "input_too_long", "context_too_long",
     }
 )  # fmt: skip
+_SPELLED = frozenset(code.replace("_", "") for code in _CODES)
 _BYTE_CODES = frozenset({"request_too_large", "payload_too_large", "request_entity_too_large"})
 
 _RATE = re.compile(
-    r"(?:tokens?|requests?|calls?|inputs?|messages?) (?:per|/|a) ?(?:min|minute|day|hour|second|month|week)"
+    r"(?:tokens?|requests?|calls?|inputs?|messages?)(?: (?:per|a) | ?/ ?)(?:min|minute|day|hour|second|month|week)"
     r"|per[- ](?:minute|day|hour|second|month)\b|\b(?:tpm|tpd|rpm|rpd|itpm)\b|rate[- _]?limit|\bquota\b"
     r"|throttl|please wait|try again (?:in|after) \d|daily limit|credits?\b.{0,40}\b(?:afford|left|remain|balance)"
     r"|can only afford|insufficient"
@@ -65,6 +66,12 @@ _BYTES = re.compile(
     r"|exceeds? (?:the )?(?:max\w*|limit|allowed|size|\d))"
     r"|(?:maximum|max) (?:request|payload|body)(?: body)? size|request size limit|length limit exceeded"
 )
+# A length in bytes is none in tokens, however it is worded.
+_IN_BYTES = re.compile(r"\d ?(?:bytes|[kmg]i?b)\b")
+_SIZED = re.compile(
+    r"\b(?:request|payload|body|content|input|prompt|messages)\b.{0,60}"
+    r"(?:exceed|(?:larger|bigger|more|greater) than|too (?:large|big|long)|\bover\b)"
+)
 
 # About the wished answer alone …
 _ANSWER = re.compile(
@@ -77,7 +84,8 @@ _CONTEXT = re.compile(
     r"|`inputs`|\bprompt\b|\bmessages\b"
 )
 
-_N = r"(\d{1,3}(?:[,_.'’ \u00a0\u202f]\d{3})+(?!\d)|\d+)(?: ?([km])\b)?"
+_N = r"(\d{1,3}(?:[,_.'’ \u00a0\u202f]\d{3})+(?!\d)|\d+(?:\.\d+(?= ?[km]i?\b))?)(?: ?([km]i?)\b)?"
+_UNITS = {None: 1, "k": 1_000, "m": 1_000_000, "ki": 1_024, "mi": 1_048_576}
 _OF = r"(?: of| is| to| at|:| =|=|\()? ?\(?(?:only |about |approximately )?"
 
 # Says that the input is too long, without any number being needed.
@@ -87,7 +95,7 @@ _TOO_LONG = re.compile(
     r"context[ -]?(?:length|window|size|limit)"
     r"|maximum (?:context|prompt|model|input|sequence)[ -](?:token )?(?:length|window|size)|max_model_len"
     r"|context the overflows|context (?:length|window) (?:of|is) only|(?:model|context) window (?:is )?full"
-    r"|(?:prompt|input|inputs|conversation|history|context|messages)\b(?: text| tokens?| length)*"
+    r"|(?:prompt|input|inputs|conversation|history|context|messages?)\b(?: text| tokens?| length)*"
     r"(?: is| are| was)?(?: way| far)? too (?:long|large|big|many)"
     r"|(?:prompt|input|inputs|messages?|conversation|tokens?)\b[^.\n]{0,50}\bexceeds? (?:the )?(?:model(?:'s)? )?"
     r"(?:max|limit|token limit|allowed)"
@@ -114,7 +122,7 @@ _BEYOND = tuple(
         rf"{_N}\)?(?: (?:input |prompt |total )?tokens?)?\)?,? (?:which |that )?"
         rf"(?:exceed(?:s|ed|ing)?|cannot exceed|goes over|is (?:larger|greater|longer|more) than|is above)"
         rf"[^.\d]{{0,80}}(?<!by )(?<!by about ){_N}",
-        rf"{_N}(?: tokens?)? ?(?:>=?|/|vs\.?|out of) ?(?:n_ctx: ?)?{_N}",
+        rf"{_N}(?: tokens?)? ?(?:>=?|/|vs\.?|(?:out )?of) ?(?:n_ctx: ?)?{_N}",
     )
 )
 _WINDOW = tuple(
@@ -122,8 +130,8 @@ _WINDOW = tuple(
     for p in (
         rf"range of input length should be \[\d+, ?{_N}\]",
         rf"max_model_len(?:gth)?{_OF}{_N}",
-        rf"(?:context|model|sequence)[ -](?:token )?(?:length|window|size|limit|capacity)s?"
-        rf"(?: limit| allowed| supported)?{_OF}{_N}",
+        rf"(?:(?:context|model|sequence)[ -](?:token )?(?:length|window|size|limit|capacity)s?"
+        rf"|(?:max(?:imum)?|model) context)(?: limit| allowed| supported)?{_OF}{_N}",
         # A bare "prompt length is N" is the prompt's own.
         rf"(?:max(?:imum)?|allowed|supported|longest) (?:prompt|input)[ -](?:token )?(?:length|size|limit)s?{_OF}{_N}",
         rf"context (?:length|window|size|limit) (?:of|for) \S+ is {_N}",
@@ -131,12 +139,14 @@ _WINDOW = tuple(
         rf"tokens? (?:limit|allowed|maximum)(?: for this model)?{_OF}{_N}",
         rf"maximum number of (?:input |prompt )?tokens(?: allowed| supported)?{_OF}{_N}",
         rf"(?:max(?:imum)?|allowed) (?:input |prompt |total |request )?(?:tokens?|size|allowed){_OF}{_N}",
-        rf"(?:limit|maximum)(?: is|:| of|=) ?(?:only )?{_N}",
+        rf"(?:limit|maximum)(?: for (?:this|the) model)?(?: is|:| of|=) ?(?:only )?{_N}",
+        rf"\((?:the )?(?:limit|max(?:imum)?):? {_N}(?: tokens?)?\)",
         rf"(?:cannot|must not|can't|may not|should not) exceed {_N}",
         rf"must (?:be|have) (?:<=?|less than|at most|no more than|under) ?{_N}",
         rf"(?:supports?|accepts?|allows?|handles?)(?: only| input)?(?: of)? (?:up to|at most|a maximum of|only) {_N}",
         rf"(?:at most|up to|no more than|more than) {_N} (?:input |prompt |total |context )?tokens?",
         rf"(?:limit|maximum|max)(?: \w+)? \({_N} tokens?\)",
+        rf"{_N} tokens? (?:are )?available",
         rf"\bmax(?:imum)?:? {_N} tokens?",
     )
 )
@@ -148,17 +158,20 @@ _ASKED = tuple(
         r"(?:in (?:the|your) (?:messages|prompt|input)|of text input|from the input)",
         rf"{_N} (?:input|prompt) tokens?\b",
         rf"{_N} `inputs` tokens?",
+        rf"{_N} tokens? (?:requested|long|were requested)\b",
+        rf"(?<!_)tokens \({_N}\) exceed",
         rf"(?:input|prompt) tokens? count(?: is| of|:)? ?\(?{_N}",
-        rf"(?:number of input tokens|(?:input|prompt) length|current length is|input token count:?) ?\(?{_N}",
+        rf"(?:number of input tokens|(?:input|prompt|total) length|current length is|input token count:?) ?\(?{_N}",
+        rf"(?:input|prompt)(?: tokens?)?(?:: ?| ?= ?){_N}",
         rf"(?:request|input|prompt)s? ?\((?:length |of )?{_N}(?: tokens?)?\)",
-        rf"(?:prompt|input|conversation) is too (?:long|large): ?{_N}",
-        rf"(?:contains?|has|have|received|given:?|got|requested:?|sent|will take|resulted in|token count (?:of|is)"
+        rf"(?:prompt|input|conversation)(?: is)? too (?:long|large): ?{_N}",
+        rf"(?:contains?|has|have|received|given:?|got:?|requested:?|sent|will take|resulted in|token count (?:of|is)"
         rf"|a total of|keep the first|used|uses|provided)(?: about| approximately| a total of)? {_N}"
         r"(?! ?in the completion)",
     )
 )
 # "context window exceeds limit (2013)": a code in brackets, no number of tokens.
-_CODE_IN_BRACKETS = re.compile(r"limit \(\d{3,5}\)")
+_CODE_IN_BRACKETS = re.compile(r"exceeds limit \(\d{4}\)")
 # What is said of the answer's own limit is no window.
 _ANSWER_NUMBER = re.compile(rf"{_N} (?:output|completion|generated|new) tokens?")
 _ANSWER_LIMIT = re.compile(r"(?:max(?:imum)?|limit|at most|up to)[^.;]{0,40}(?:output|completion) tokens?")
@@ -170,15 +183,18 @@ def recognise(status: int | None, body: Any, text: str = "") -> Overflow | None:
     said = " ".join(words.text.lower().split())
     if status in _OTHER_STATUSES or _rate(words, said):
         return None
-    by_code = bool(_CODES & set(words.codes)) or "n_ctx" in words.numbers
-    if not by_code and _ELSEWHERE.search(said) and not re.search(r"tokens? of image and text", said):
+    by_code = _coded(words, said) or "n_ctx" in words.numbers
+    if not by_code and _elsewhere(words, said):
         return None
-    if not by_code and not _TOO_LONG.search(said):
-        sized = status == 413 or _BYTE_CODES & set(words.codes) or _BYTES.search(said)
+    in_bytes = bool(_IN_BYTES.search(said)) and "token" not in said
+    too_long = bool(_TOO_LONG.search(said)) or _compared(said)
+    if not by_code and (in_bytes or not too_long):
+        sized = status == 413 or bool(_BYTE_CODES & set(words.codes)) or bool(_BYTES.search(said))
+        sized = sized or (in_bytes and (too_long or bool(_SIZED.search(said))))
         return Overflow(bytes=True) if sized else None
     if not by_code and _answer_alone(said):
         return None
-    return _numbers(words, _CODE_IN_BRACKETS.sub("limit", said))
+    return _numbers(words, _CODE_IN_BRACKETS.sub("exceeds limit", said))
 
 
 def of_rates(body: Any, text: str = "") -> bool:
@@ -187,9 +203,32 @@ def of_rates(body: Any, text: str = "") -> bool:
     return _rate(words, " ".join(words.text.lower().split()))
 
 
+def of_something_else(body: Any, text: str = "") -> bool:
+    """Whether the refusal is about a limit that is not the window's, whatever a library took it for."""
+    words = words_of(body, text)
+    said = " ".join(words.text.lower().split())
+    return _rate(words, said) or _elsewhere(words, said) or _answer_alone(said)
+
+
+def _elsewhere(words: Words, said: str) -> bool:
+    found = _ELSEWHERE.search(" ".join([said, *words.codes]))
+    return bool(found) and not re.search(r"tokens? of image and text", said)
+
+
 def _rate(words: Words, said: str) -> bool:
     named = any(code in ("rate_limit_exceeded", "rate_limit_error", "insufficient_quota") for code in words.codes)
     return named or bool(_RATE.search(said))
+
+
+def _coded(words: Words, said: str) -> bool:
+    """Whether a code says it, however it is spelled; some servers send nothing but the code, as their message."""
+    return any(re.sub(r"[^a-z]", "", code) in _SPELLED for code in (*words.codes, *said.split()))
+
+
+def _compared(said: str) -> bool:
+    """Whether a maximum is named and a larger input, without a word that the one exceeds the other."""
+    window, asked = _first(_WINDOW, _ANSWER_NUMBER.sub("", said)), _first(_ASKED, said)
+    return window is not None and asked is not None and asked > window >= _LEAST_WINDOW
 
 
 def _answer_alone(said: str) -> bool:
@@ -228,5 +267,11 @@ def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int | None:
 def _values(found: re.Match[str]) -> list[int]:
     """The numbers of a match. `128k` is at least 128,000, which is all that may be concluded from it."""
     groups = found.groups()
-    scale = {None: 1, "k": 1_000, "m": 1_000_000}
-    return [int(re.sub(r"\D", "", groups[i])) * scale[groups[i + 1]] for i in range(0, len(groups), 2)]
+    return [_value(groups[i], groups[i + 1]) for i in range(0, len(groups), 2)]
+
+
+def _value(digits: str, unit: str | None) -> int:
+    if re.fullmatch(r"\d+\.\d+", digits) and unit:
+        whole, _, part = digits.partition(".")
+        return int(whole + part) * _UNITS[unit] // int(10 ** len(part))
+    return int(re.sub(r"\D", "", digits)) * _UNITS[unit]

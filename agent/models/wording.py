@@ -20,7 +20,7 @@ MOST_DEPTH = 8
 
 _SAYING = frozenset(
     {"message", "error", "errors", "detail", "details", "msg", "error_message", "error_description", "reason", "raw",
-     "metadata", "title", "description", "body", "fault", "response"}
+     "metadata", "title", "description", "body", "fault", "response", "innererror", "inner_error", "cause"}
 )  # fmt: skip
 _CODES = frozenset({"code", "type", "status", "error_code", "__type", "error_type"})
 _TAG = re.compile(r"<[^>]*>")

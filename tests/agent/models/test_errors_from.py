@@ -46,6 +46,14 @@ CASES: list[tuple[str, dict[str, Any], type[ModelError]]] = [
         described(link("ContextWindowExceededError", 400, "too long")),
         ContextOverflow,
     ),
+    (
+        "one string too long, which the library takes for the window",
+        described(
+            link("ContextWindowExceededError", 400, "x"),
+            link("BadRequestError", 400, "", {"message": "string too long. Expected a string with maximum length 9"}),
+        ),
+        BadRequest,
+    ),
     ("401", described(link("AuthenticationError", 401, "", SAID)), BadKey),
     ("403 by three classes", described(link("BadRequestError", 403, "", SAID)), BadKey),
     ("402", described(link("APIError", 402, "", SAID)), NoCredit),
