@@ -5,6 +5,7 @@ Not commands to the worker (those are `agent.wire`) and no behaviour: `desk` car
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -31,6 +32,15 @@ class ViewWhole:
     """Show all the text of one record."""
 
     record: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowText:
+    """Show a text over the screen. `load` is called on a thread and raises nothing."""
+
+    title: str
+    load: Callable[[], str]
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,7 @@ Action: TypeAlias = (
     Say
     | ShowSheet
     | ViewWhole
+    | ShowText
     | SearchLog
     | ShowTimeline
     | Export

@@ -28,6 +28,7 @@ from tui.actions import (
     Scroll,
     SearchLog,
     ShowSheet,
+    ShowText,
     ShowTimeline,
     TellBudget,
     ToggleFolds,
@@ -40,7 +41,8 @@ from tui.keys import key_help
 from tui.looks import Looking
 from tui.meter_bar import MeterBar
 from tui.pages import Page, PageScreen
-from tui.pickers import Pick, Picker
+from tui.pickers import Picker
+from tui.picks import Pick
 from tui.plain import one_line, plural
 from tui.present import Presenter, sentence
 from tui.priced import budget_of
@@ -75,6 +77,8 @@ class Desk:
             case ViewWhole(record=record):
                 looking = self._looking()
                 self.app.push_screen(PageScreen(lambda: looking.record(record)))
+            case ShowText(title=title, load=load, remark=remark):
+                self.app.push_screen(PageScreen(lambda: Page(title, remark, load())))
             case SearchLog(query=query):
                 self.app.push_screen(RecallScreen(query, self._looking().hits))
             case ShowTimeline():

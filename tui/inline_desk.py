@@ -25,6 +25,7 @@ from tui.actions import (
     Scroll,
     SearchLog,
     ShowSheet,
+    ShowText,
     ShowTimeline,
     TellBudget,
     ToggleFolds,
@@ -32,12 +33,13 @@ from tui.actions import (
 )
 from tui.commands import help_text
 from tui.front import Choices
-from tui.inline_lists import Pick, Picking
+from tui.inline_lists import Picking
 from tui.inline_log import InlineLog
 from tui.inline_print import Row, prose, row, rows
 from tui.inline_surface import Surface
 from tui.inline_talk import Talk
-from tui.plain import one_line, plural
+from tui.picks import Pick
+from tui.plain import one_line, plural, safe
 from tui.priced import budget_of
 
 KEYS = """\
@@ -76,6 +78,8 @@ class InlineDesk:
             case ShowSheet(what=what):
                 text = help_text() if what == "help" else KEYS if what == "keys" else talk.costs.table()
                 talk.print([(), *self._sheet(text)])
+            case ShowText():
+                self.surface.read(action.load, lambda text: self._text(action, text))
             case TellBudget():
                 talk.say(Say(budget_of(talk.meter)))
             case PickModel():
@@ -104,6 +108,11 @@ class InlineDesk:
             case _:
                 assert_never(action)
         talk.flush()
+
+    def _text(self, what: ShowText, text: str) -> None:
+        head: Row = (("class:strong", one_line(what.title)), ("class:quiet", f"  {one_line(what.remark)}".rstrip()))
+        self.talk.print([(), head, *(row(f"  {line}") for line in safe(text).rstrip("\n").split("\n"))])
+        self.talk.flush()
 
     def _sheet(self, text: str) -> list[Row]:
         width = self.surface.width()

@@ -6,41 +6,34 @@ Not the things: rows and what choosing one wishes for are handed in.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tui.actions import Wish
-from tui.completion import rank
+from tui.actions import ShowText, Wish
 from tui.inline_print import Row, prose, row
 from tui.inline_questions import WAITS, Reply
+from tui.picks import Pick, fitting
 from tui.plain import one_line
 
 # A list longer than this scrolls its own beginning away on a common terminal; typing finds the rest.
 LISTED = 15
 
-_NUMBER = re.compile(r"(p\s+)?([0-9]{1,6})")
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """One row of a list: what is shown and searched, a quiet remark, what choosing it wishes for.
-
-    `pin` is what `p 2` wishes for instead, where there is such a thing.
-    """
-
-    label: str
-    wish: Wish
-    remark: str = ""
-    pin: Wish | None = None
+_NUMBER = re.compile(r"(?:([a-z])\s+)?([0-9]{1,6})")
 
 
 @dataclass(slots=True)
 class Picking:
-    """A numbered list: a number chooses, words narrow it."""
+    """A numbered list: a number chooses, words narrow it, a letter before a number asks for something else.
+
+    `stays`: choosing leaves the list open, since one looks at several. `elsewhere`: what words wish for that no row
+    holds.
+    """
 
     title: str
     picks: Sequence[Pick]
+    stays: bool = False
+    elsewhere: Callable[[str], Wish] | None = None
     shown: list[Pick] = field(default_factory=list)
     guarded: ClassVar[bool] = False
     of_turn: ClassVar[bool] = False
@@ -49,9 +42,12 @@ class Picking:
     @property
     def hint(self) -> str:
         """What may be answered."""
-        if any(pick.pin is not None for pick in self.picks):
-            return "a number shows it whole · p 2 puts it back · enter leaves"
-        return "a number chooses · words narrow the list · enter leaves"
+        said = ["a number shows it whole"] if self.stays else ["a number chooses", "words narrow the list"]
+        if any(pick.preview is not None for pick in self.picks):
+            said.append("v 2 looks at it")
+        others = {other.letter: other.what for pick in self.picks for other in pick.others}
+        said += [f"{letter} 2 {what}" for letter, what in others.items()]
+        return " · ".join([*said, "enter leaves"])
 
     def __post_init__(self) -> None:
         self.shown = list(self.picks)
@@ -63,6 +59,8 @@ class Picking:
             label, remark = one_line(pick.label, 100), one_line(pick.remark, 100)
             found = prose(f"{label}  {remark}" if remark else label, width, "", f"{number:>3}  ")
             out += [*found[:2]]
+            if pick.foot:
+                out += prose(one_line(pick.foot, 160), width, "class:quiet", "     ")[:1]
         if (more := len(self.shown) - LISTED) > 0:
             out.append(row(f"     … {more} more", "class:quiet"))
         return out
@@ -77,23 +75,26 @@ class Picking:
         if not said:
             return Reply()
         if found_ := _NUMBER.fullmatch(said):
-            return self._numbered(int(found_[2]), back=bool(found_[1]))
-        labels = {f"{pick.label} {pick.remark} {index}": pick for index, pick in enumerate(self.picks)}
-        found = [labels[name] for name in rank(said, labels, most=500)]
+            return self._numbered(int(found_[2]), found_[1])
+        found = fitting(said, self.picks)
         if len(found) == 1:
-            return Reply((found[0].wish,))
+            return Reply((found[0].wish,), over=not self.stays)
+        if not found and self.elsewhere is not None:
+            return Reply((self.elsewhere(said),))
         if not found:
             return Reply(rows=(row(f"Nothing in the list holds “{one_line(said, 60)}”.", "class:warning"),), over=False)
         self.shown = found
         return Reply(rows=tuple(self.rows(80)), over=False)
 
-    def _numbered(self, number: int, *, back: bool) -> Reply:
+    def _numbered(self, number: int, letter: str | None) -> Reply:
         if not 0 < number <= min(len(self.shown), LISTED):
             return Reply(rows=(row(f"There is no {number} in the list.", "class:warning"),), over=False)
         pick = self.shown[number - 1]
-        if not back:
-            # A list of hits stays open: one looks at several.
-            return Reply((pick.wish,), over=all(other.pin is None for other in self.picks))
-        if pick.pin is None:
-            return Reply(rows=(row("That one cannot be put back.", "class:warning"),), over=False)
-        return Reply((pick.pin,))
+        if letter is None:
+            return Reply((pick.wish,), over=not self.stays)
+        if letter == "v" and pick.preview is not None:
+            return Reply((ShowText(pick.label, pick.preview),), over=False)
+        for other in pick.others:
+            if other.letter == letter:
+                return Reply((other.wish,), over=other.closes)
+        return Reply(rows=(row(f"“{letter}” says nothing about that one.", "class:warning"),), over=False)

@@ -12,10 +12,11 @@ from typing import TypeAlias, assert_never
 from agent.wire import Pin
 from tui.actions import Examine, Export, Say, SearchLog, ShowTimeline, ViewWhole
 from tui.front import Looks
-from tui.inline_lists import Pick, Picking
+from tui.inline_lists import Picking
 from tui.inline_print import Row, cut, prose, row, table
 from tui.inline_surface import Surface
 from tui.inline_talk import Talk
+from tui.picks import Other, Pick
 from tui.plain import dollars, one_line, plural, safe, tokens
 
 Look: TypeAlias = ViewWhole | SearchLog | ShowTimeline | Export | Examine
@@ -81,11 +82,11 @@ class InlineLog:
                         f"#{hit.record} {one_line(hit.title)}",
                         ViewWhole(hit.record),
                         f"{hit.standing} · {one_line(hit.excerpt)}",
-                        Pin(hit.record) if hit.standing != "rewound" else None,
+                        (Other("p", "puts it back", Pin(hit.record)),) if hit.standing != "rewound" else (),
                     )
                     for hit in hits
                 ]
-                return Picking(f"In the session's log: {one_line(query)}", picks)
+                return Picking(f"In the session's log: {one_line(query)}", picks, stays=True)
             case ShowTimeline():
                 return self._timeline(log, path, width)
             case Export(format=format, file=file):
