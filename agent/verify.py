@@ -5,10 +5,10 @@ Not a repair: nothing is written. Pure but for reading the one file.
     warning    what a killed program may leave behind: a torn line, a call without a result (exit status 0)
     fault      a damaged line, or a record that says what the engine never does (exit status 1)
 
-What is checked is what a log can show of the engine's invariants: ids and order, calls beside their results, rewrites
-whose targets exist and are replaced once, cuts at legal points that join without a gap, sizes that fall, undo from the
-newest on, one reactive retry a turn, primer, pins and the newest message in every view, and that no record holds the
-conversation.
+What is checked is what a log can show of the engine's invariants: ids and order, the marks of the start, calls beside
+their results, rewrites whose targets are in the view and are replaced once (`agent.verify_rewrites`), undo from the
+newest on, one reactive retry a turn, primer, pins and the newest message in every view (`agent.verify_view`), and that
+a view grown record by record is the one that folding gives.
 """
 
 from __future__ import annotations
@@ -18,33 +18,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.admission import ADMIT_SHARE
 from agent.session_log import NAME, Damage, load
-from compaction.cut import legal_cuts, prefix_start
+from agent.verify_rewrites import Known, doubtful, wrong_compaction, wrong_prune, wrong_tag
+from agent.verify_view import invalid
+from compaction.budget import LIMIT_MARGIN
 from compaction.records import (
     AssistantSaid,
     Compacted,
     CompactionFailed,
-    Gate,
     Pinned,
     Pruned,
     Record,
     Reverted,
     Rewound,
-    SettingsChanged,
     Started,
     ToolReturned,
     UserSaid,
     WindowLearned,
-    tag_of,
 )
-from compaction.view import NO_RESULT, View, fold
-
-# Summary, fact sheet and learnings are capped near 10,000 tokens, 100,000 characters of the longest words; twice that
-# is no summary.
-MOST_OF_A_SUMMARY = 200_000
-
-# A message this long (characters) standing whole in a summary is no quotation.
-LONG_MESSAGE = 1_000
+from compaction.view import PREVIEW, View, fold, step
 
 # Refusals for length in one turn: the first is answered by the one retry, the second ends the turn.
 REFUSALS = 2
@@ -103,44 +96,43 @@ def verify(path: Path) -> Report:
 
 
 class _Replay:
-    """The log up to now: the records in force as a list, and a view made of them only where a check needs one."""
+    """The log up to now, as the view that has grown with it."""
 
     def __init__(self) -> None:
-        self.force: list[Record] = []
-        self.known: dict[int, Record] = {}
+        self.live = View()
+        self.taken: list[Record] = []
+        self.known = Known()
         self.waiting: Counter[str] = Counter()
         self.refusals = 0
-        self.as_started = True
         self.warnings: list[Finding] = []
         self.faults: list[Finding] = []
-
-    def view(self) -> View:
-        return View(tuple(self.force))
 
     def take(self, record: Record) -> None:
         """Checks a record against what came before it, then adds it."""
         self.faults += [Finding(record.id, text) for text in self._wrong(record)]
-        self.known[record.id] = record
+        self.warnings += [Finding(record.id, text) for text in doubtful(record.body, self.live, self.known)]
+        self.taken.append(record)
+        self.live = step(self.live, record)
+        self.known = self.known.after(record.body, self.live.model)
         if isinstance(record.body, Rewound):
-            before = record.body.before
-            self.force = [r for r in self.force if r.id < before]
             self._count_calls()
-        else:
-            self.force.append(record)
+        # Asked for at every record, so that the next view is grown from this one, as in a session.
+        items = self.live.items
         if isinstance(record.body, (Pruned, Compacted, Reverted, Rewound, Pinned)):
-            self.faults += [Finding(record.id, f"the view after it {text}") for text in invalid(self.view())]
+            self.faults += [Finding(record.id, f"the view after it {text}") for text in invalid(self.live)]
+            if items != View(self.live.records).items:
+                self.faults.append(Finding(record.id, "the view after it is another than its records give"))
 
     def end(self, count: int) -> None:
         """What only the whole log shows. `count`: its lines."""
-        view = self.view()
-        self.faults += [Finding(count, f"the view at the end {text}") for text in invalid(view)]
-        if fold(self.known.values()) != view:
+        self.faults += [Finding(count, f"the view at the end {text}") for text in invalid(self.live)]
+        if fold(self.taken).items != self.live.items:
             self.faults.append(Finding(count, "folding the log gives another view than following it"))
         self.warnings += [Finding(count, f"the call {call} has no result") for call in self.waiting.elements()]
 
     def _count_calls(self) -> None:
         self.waiting.clear()
-        for record in self.force:
+        for record in self.live.records:
             self._follow_calls(record)
 
     def _follow_calls(self, record: Record) -> bool:
@@ -155,119 +147,65 @@ class _Replay:
 
     def _wrong(self, record: Record) -> Iterator[str]:
         body = record.body
-        if isinstance(body, Started) != (not self.known):
-            yield "the first record starts the session, and no other" if self.known else "the session has no start"
+        if isinstance(body, Started) != (not self.taken):
+            yield "the first record starts the session, and no other" if self.taken else "the session has no start"
         if not self._follow_calls(record):
             self.warnings.append(Finding(record.id, "a result that no call waits for; it is in no view"))
         match body:
+            case Started():
+                yield from _wrong_start(body)
             case AssistantSaid():
                 if not 0 < body.seen < record.id:
                     yield f"its request is said to contain record {body.seen}"
                 if len({call.id for call in body.calls}) != len(body.calls):
                     yield "two of its calls have the same id"
-            case UserSaid(how="typed"):
-                self.refusals = 0
+                if self.refusals >= REFUSALS:
+                    yield "answers a request made after the second refusal in one turn"
+            case UserSaid():
+                self.refusals *= body.how != "typed"
+                yield from _wrong_message(body, self.live.started)
+            case ToolReturned():
+                if body.spilled is not None and len(body.text) > PREVIEW:
+                    yield f"holds {len(body.text):,} characters of a result that went to a file"
             case WindowLearned():
-                self.as_started = False
                 self.refusals += not body.summary
                 if self.refusals > REFUSALS:
                     yield "more than one retry after a refusal in one turn"
-            case SettingsChanged():
-                self.as_started = False
             case Pruned():
-                yield from self._wrong_prune(body)
+                yield from wrong_prune(body, self.live)
             case Compacted():
-                yield from self._wrong_compaction(record.id, body)
+                yield from wrong_compaction(body, self.live)
             case CompactionFailed():
-                yield from _wrong_tag(body)
+                yield from wrong_tag(body)
             case Reverted():
-                force = self.view().rewrites
+                force = self.live.rewrites
                 if not force or force[-1].id != body.target:
                     yield f"takes back record {body.target}, which is not the newest rewrite in force"
             case Rewound():
                 if not 1 < body.before <= record.id:
                     yield f"goes back to before record {body.before}"
             case Pinned():
-                if body.target not in {r.id for r in self.force}:
+                if self.live.body_of(body.target) is None:
                     yield f"pins record {body.target}, which is not in force"
             case _:
                 pass
 
-    def _wrong_prune(self, body: Pruned) -> Iterator[str]:
-        yield from _wrong_tag(body)
-        yield from _larger(body)
-        view = self.view()
-        results = {r.id for r in self.force if isinstance(r.body, ToolReturned)}
-        if not body.records or len(set(body.records)) != len(body.records):
-            yield "replaces nothing, or something twice"
-        for target in body.records:
-            if target not in results:
-                yield f"replaces record {target}, which is no result in force"
-            elif target in view.replaced:
-                yield f"replaces record {target} again"
-            elif target in view.pins:
-                yield f"replaces record {target}, which is pinned"
 
-    def _wrong_compaction(self, id: int, body: Compacted) -> Iterator[str]:
-        yield from _wrong_tag(body)
-        yield from _larger(body)
-        view = self.view()
-        items = view.conversation
-        if body.first_kept not in {items[at].record for at in legal_cuts(view)}:
-            yield f"cuts before record {body.first_kept}, where no cut is legal"
-        start = prefix_start(view)
-        if start < len(items) and body.prefix_from != items[start].record:
-            yield f"summarises from record {body.prefix_from} on; the last summary ends at {items[start].record}"
-        if body.previous != (view.compaction.id if view.compaction else None):
-            yield f"stands on the summary of record {body.previous}, which is not the one in force"
-        if body.gate is Gate.PROACTIVE and self._above_landing(body.after):
-            self.warnings.append(Finding(id, f"a proactive compaction that ended above landing, at {body.after:,}"))
-        text = "\n".join((body.summary, body.fact_sheet, body.learnings))
-        long = [i.text for i in items if i.record < body.first_kept and len(i.text) >= LONG_MESSAGE]
-        whole = sum(message in text for message in long)
-        if len(text) > MOST_OF_A_SUMMARY or (whole > 1 and whole * 2 >= len(long)):
-            yield "holds the conversation itself, not a summary of it"
-
-    def _above_landing(self, size: int) -> bool:
-        """Whether a size is above the landing the session started with, while nothing has changed it."""
-        started = self.force[0].body if self.force else None
-        return self.as_started and isinstance(started, Started) and size > started.landing
+def _wrong_start(body: Started) -> Iterator[str]:
+    """Marks that no window and no policy give. A trigger below 2 is one that switches the automatic gates off."""
+    if body.trigger >= 2 and not 0 < body.landing < body.trigger < body.budget:
+        marks = f"landing {body.landing:,}, trigger {body.trigger:,}, budget {body.budget:,}"
+        yield f"its marks are not in their order: {marks}"
+    if body.window is not None and body.budget > body.window - body.window // LIMIT_MARGIN:
+        yield f"its budget of {body.budget:,} is more than can be sent to a window of {body.window:,}"
 
 
-def _wrong_tag(body: Pruned | Compacted | CompactionFailed) -> Iterator[str]:
-    try:
-        tag_of(body)
-    except ValueError as error:
-        yield str(error)
-
-
-def _larger(body: Pruned | Compacted) -> Iterator[str]:
-    if body.after > body.before:
-        yield f"made the view larger: {body.before:,} before, {body.after:,} after"
-
-
-def invalid(view: View) -> Iterator[str]:
-    """What a provider would refuse in this view, or what it lacks of what every view must hold."""
-    items = view.items
-    at = 0
-    while at < len(items):
-        item = items[at]
-        at += 1
-        if item.role == "tool":
-            yield f"has a result without its call (record {item.record})"
-        for call in item.calls:
-            if at < len(items) and items[at].role == "tool" and items[at].call == call.id:
-                at += 1
-            else:
-                yield f"has a call without its result (record {item.record}, {call.id})"
-    shown = {item.record: item.text for item in items}
-    everything = "\n".join(shown.values()) if view.pins else ""
-    if view.primer and view.primer.record not in shown:
-        yield "lacks the session's first message"
-    newest = view.newest_user
-    # A huge first message is shown short after a compaction, and it can be the newest one too.
-    if newest and newest != view.primer and shown.get(newest.record) != newest.text:
-        yield "lacks the user's newest message, word for word"
-    for item in view.conversation:
-        if item.record in view.pins and item.text not in everything and item.text != NO_RESULT:
-            yield f"lacks the pinned record {item.record}"
+def _wrong_message(body: UserSaid, started: Started | None) -> Iterator[str]:
+    """What admission never does: whether it is shown short is for the first trigger and the text alone to say."""
+    if body.admitted is None:
+        return
+    if not 0 < body.admitted < len(body.text):
+        yield f"is shown in {body.admitted:,} of its {len(body.text):,} characters"
+    # No tokenizer has more tokens than bytes.
+    elif started is not None and len(body.text.encode()) <= started.trigger * ADMIT_SHARE // 100:
+        yield f"is shown short, and is not above {ADMIT_SHARE}% of the first trigger"

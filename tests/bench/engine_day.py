@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from agent.codec import encode
+from agent.log_file import NAME
+from agent.verify import Report, verify
 from compaction.emergency import previous_summary
 from compaction.gates import Refuse
-from compaction.records import AssistantSaid, Compacted, Gate, Pruned
+from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
 from compaction.room import last_step, unshrinkable
 from compaction.tokens import calibration
 from tests.compaction.simulation import Result, Simulation
@@ -152,4 +157,12 @@ def _sum_up(s: Simulation, day: Day) -> None:
     day.summaries = s.summary_calls
 
 
-__all__ = ["FILES", "Day", "live"]
+def verified(log: Sequence[Record]) -> Report:
+    """What the checker of real sessions says of a log, written as a session writes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / NAME
+        path.write_bytes(b"".join(encode(record) + b"\n" for record in log))
+        return verify(path)
+
+
+__all__ = ["FILES", "Day", "live", "verified"]

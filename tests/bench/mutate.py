@@ -46,8 +46,8 @@ _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 def tests_for(path: Path) -> list[str]:
     """The tests that should notice a break in this file."""
-    if path.name == "session_log.py":
-        return ["tests/agent/test_session_log.py"]
+    if path.parent.name == "agent":
+        return ["tests/agent/test_session_log.py", "tests/agent/test_log_crashes.py"]
     names = _OTHERS.get(path.stem, _ENGINE)
     found = (f"tests/compaction/{name}.py" for name in names)
     return [name for name in found if (ROOT / name).exists()]
@@ -103,8 +103,8 @@ def _leave_out(tree: ast.Module, gone: ast.stmt) -> None:
 def main() -> int:
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 150
     chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    patterns = sys.argv[3:] or ["compaction/*.py", "agent/session_log.py"]
-    files = [*ROOT.glob("compaction/*.py"), ROOT / "agent/session_log.py"]
+    files = [*ROOT.glob("compaction/*.py"), ROOT / "agent/session_log.py", ROOT / "agent/log_file.py"]
+    patterns = sys.argv[3:] or ["*"]
     chosen = [p for p in sorted(files) if any(fnmatch(str(p.relative_to(ROOT)), one) for one in patterns)]
     everywhere = [(p, *place) for p in chosen for place in places(ast.parse(p.read_text()))]
     sample = chance.sample(everywhere, min(many, len(everywhere)))

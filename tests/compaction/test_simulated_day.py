@@ -6,7 +6,7 @@ import pytest
 
 from compaction.records import Compacted, Gate
 from compaction.view import fold
-from tests.bench.engine_day import live
+from tests.bench.engine_day import live, verified
 
 
 @pytest.mark.parametrize("window", [8_192, 32_000, 200_000])
@@ -20,3 +20,5 @@ def test_a_day_of_200_steps_with_three_switches_loses_no_turn_and_rewrites_seldo
     proactive = [r.body for r in s.log if isinstance(r.body, Compacted) and r.body.gate is Gate.PROACTIVE]
     assert all(body.after < body.before for body in proactive)
     assert day.share > 0.8
+    report = verified(s.log)
+    assert (report.records, report.lines(), report.code) == (len(s.log), (), 0)
