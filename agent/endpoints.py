@@ -44,6 +44,12 @@ class Endpoints:
         if remember:
             self._default = name
 
+    def under(self, settings: Settings) -> Endpoints:
+        """The same choices under other settings."""
+        found = Endpoints(settings, self._environ)
+        found._bases, found._default = self._bases, self._default
+        return found
+
     def name_of(self, given: str) -> str:
         """The name as it is stored: a GGUF file's path becomes absolute, a bare name on one's own server `openai/…`."""
         given = given.strip()

@@ -22,7 +22,7 @@ from agent.request import canonical
 from agent.resuming import as_before, changed_effort, flag_given
 from agent.session import Kit, Session, rules_file
 from agent.session_log import LogError, SessionBusy, SessionLog
-from agent.settings import with_model
+from agent.settings import SettingsError, with_model
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace
 from agent.tools.workspace import PAGE_BYTES
 from agent.wire import Event
@@ -52,6 +52,7 @@ class Opening:
 
     async def open(self, path: str | None, emit: Callable[[Event], None]) -> Session:
         """The session at `path` (an id or a file), or a new one. Raises `Unopened`."""
+        self._renew()
         if path is not None:
             self.last = await self._resumed(replace(self.kit, emit=emit), path)
         elif self.last is None:
@@ -61,6 +62,16 @@ class Opening:
             kit = replace(self.kit, emit=emit, settings=settings, endpoints=Endpoints(settings, self.kit.environ))
             self.last = await self._new(kit, self.last.rule())
         return self.last
+
+    def _renew(self) -> None:
+        """A project's file that was agreed to meanwhile counts for whatever is opened next."""
+        load, last = self.kit.load, self.last
+        if load is not None and last is not None and last.kit.settings.untrusted != self.kit.settings.untrusted:
+            try:
+                settings = load()
+            except SettingsError as error:
+                raise Unopened(str(error), 2) from error
+            self.kit = replace(self.kit, settings=settings, endpoints=self.kit.endpoints.under(settings))
 
     async def aclose(self) -> None:
         """Ends models and processes."""

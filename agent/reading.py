@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent import metering, sandbox, sessions
+from agent.agreeing import Agreed, agree
 from agent.at_hand import AtHand, at_hand
 from agent.forecast import Forecast, forecast
 from agent.looking_up import Hit, Whole, hits, whole
@@ -105,6 +106,10 @@ class Reading:
     def inspected(self, path: Path) -> Inspected:
         """The view item by item, with the meter."""
         return metering.inspected(self.session(path))
+
+    def agree(self, *, withdraw: bool) -> Agreed:
+        """Trusts this project's settings file, or takes that back: the one thing here that is written down."""
+        return agree(self.kit.places, self.folder, withdraw=withdraw)
 
     def prune_plan(self, path: Path, records: tuple[int, ...], every: bool, force: bool) -> Plan:
         """What a prune would do. Raises `BadTarget`."""

@@ -84,7 +84,8 @@ class Kit:
 
     `clock` gives seconds since the epoch. `interactive`: somebody can answer an `Asking`. `environ` is what commands
     inherit from. `summary_deadline` is the longest a summary may take, seconds. `disk` is what logs are written with,
-    None the real one. `counted` is the process behind `count`, where it has one.
+    None the real one. `counted` is the process behind `count`, where it has one. `load` reads the settings again, as
+    they were read for this run; it raises `SettingsError`.
     """
 
     settings: Settings
@@ -102,6 +103,7 @@ class Kit:
     summary_deadline: float = SUMMARY_DEADLINE
     disk: Disk | None = None
     counted: CountChild | None = None
+    load: Callable[[], Settings] | None = None
 
     async def target(self, model: str) -> Target:
         """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""

@@ -31,6 +31,9 @@ from compaction.cache import Prices
 
 DEFAULT = "default"
 
+# Lists that only ever forbid, ask or withhold: a project's file adds to the user's own and cannot empty them.
+TIGHTENING = ("permissions.ask", "permissions.deny", "shell.drop")
+
 # The project's own settings, below its root.
 PROJECT_FILE = Path(".ullage", "config.toml")
 
@@ -186,10 +189,12 @@ def load(
     origin: dict[str, str] = dict.fromkeys(values, DEFAULT)
     models: dict[str, dict[str, Any]] = {}
 
-    def put(layer: Layer, source: str) -> None:
+    def put(layer: Layer, source: str, *, project: bool = False) -> None:
         notices.extend(layer.notices)
-        values.update(layer.values)
-        origin.update(dict.fromkeys(layer.values, source))
+        for name, value in layer.values.items():
+            joins = project and name in TIGHTENING and values[name]
+            values[name] = (*values[name], *value) if joins else value
+            origin[name] = f"{origin[name]} and {source}" if joins else source
         for glob, said in layer.models.items():
             models.setdefault(glob, {}).update(said)
             origin.update({f"models.{glob}.{name}": source for name in said})
@@ -197,13 +202,18 @@ def load(
     own = _content(places.settings)
     if own is not None:
         put(read_layer(places.settings, own, project=False), str(places.settings))
-    theirs, untrusted = project(folder) / PROJECT_FILE, None
-    content = _content(theirs) if theirs.resolve() != places.settings.resolve() else None
-    if content is not None and Trust(places).holds(theirs, content):
-        put(read_layer(theirs, content, project=True), str(theirs))
-    elif content is not None:
-        untrusted = theirs
-        notices.append(f"{theirs} is not used: its settings wait until you trust this project")
+    theirs, untrusted, content = settings_of(folder, places), None, None
+    try:
+        content = _content(theirs) if theirs is not None else None
+    except SettingsError as error:
+        # Opening a folder must not fail for what a repository brought along.
+        notices.append(str(error))
+    if theirs is not None and content is not None:
+        if Trust(places).holds(theirs, content):
+            put(read_layer(theirs, content, project=True), str(theirs), project=True)
+        else:
+            untrusted = theirs
+            notices.extend([] if Trust(places).refused(theirs, content) else [waiting(theirs)])
     put(_from_environment(environ), "variable")
     origin.update({n: f"variable {BY_NAME[n].variable}" for n, source in origin.items() if source == "variable"})
     flags = _from_flags(overrides)
@@ -215,6 +225,17 @@ def load(
     return Settings(
         **named, models=frozen, origin=MappingProxyType(origin), notices=tuple(notices), untrusted=untrusted
     )
+
+
+def settings_of(folder: Path, places: Places) -> Path | None:
+    """Where the settings file of the project around `folder` is or would be; None where that is the user's own."""
+    theirs = project(folder) / PROJECT_FILE
+    return None if os.path.realpath(theirs) == os.path.realpath(places.settings) else theirs
+
+
+def waiting(file: Path) -> str:
+    """The sentence about a project's file that nobody has agreed to."""
+    return f"{file} is not used: its settings wait until you trust this project (`ullage config trust`)"
 
 
 def _content(path: Path) -> bytes | None:
@@ -281,4 +302,6 @@ assert {name.split(".")[0] for name in MODEL_BY_NAME} == {f.name for f in fields
     "an entry without its key"
 )
 
-__all__ = ["ModelEntry", "Settings", "SettingsError", "load", "with_model", "without_budget"]
+__all__ = [
+    "ModelEntry", "Settings", "SettingsError", "load", "settings_of", "waiting", "with_model", "without_budget",
+]  # fmt: skip

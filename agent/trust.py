@@ -5,6 +5,7 @@ Not what trusted files may do (that is `agent.settings`), and not what tools may
 Invariants
  1. Trust is in a file's bytes at its place: one byte changed, or the same bytes elsewhere, and it must be asked again.
  2. What cannot be read is not trusted.
+ 3. A no for good is about the bytes too: changed content is asked about anew.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from pathlib import Path
 
 from agent.places import Places
 from agent.whole_file import locked, write_whole
+
+# What stands before the digest of a content the user does not want to be asked about.
+_NEVER = "never:"
 
 
 def fingerprint(content: bytes) -> str:
@@ -33,12 +37,20 @@ class Trust:
         """Whether the user agreed to `file` with exactly this content."""
         return self._read().get(_name(file)) == fingerprint(content)
 
+    def refused(self, file: Path, content: bytes) -> bool:
+        """Whether the user said never to be asked about `file` with exactly this content."""
+        return self._read().get(_name(file)) == _NEVER + fingerprint(content)
+
+    def refuse(self, file: Path, content: bytes) -> None:
+        """Remembers not to ask about this content. Raises `OSError`."""
+        self._change(file, _NEVER + fingerprint(content))
+
     def grant(self, file: Path, content: bytes) -> None:
         """Remembers that the user agrees. Raises `OSError`."""
         self._change(file, fingerprint(content))
 
     def withdraw(self, file: Path) -> None:
-        """Forgets an agreement. Raises `OSError`."""
+        """Forgets what was said of a file. Raises `OSError`."""
         self._change(file, None)
 
     def _change(self, file: Path, digest: str | None) -> None:
@@ -58,4 +70,5 @@ class Trust:
 
 
 def _name(file: Path) -> str:
-    return os.fsencode(file.resolve()).decode("utf-8", "backslashreplace")
+    # Not `Path.resolve`, which raises for links that go round in a circle.
+    return os.fsencode(os.path.realpath(file)).decode("utf-8", "backslashreplace")

@@ -5,11 +5,11 @@ Not the log's records (those ride inside `Appended`) and no behaviour.
 Contracts
  1. Commands may be put from any thread and never block; the worker takes them in order, one turn at a time.
     `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs; so do `Inspect` and a `Prune` that
-    only probes. `Steer`, `Pin` and `SetBudget` act at the next step's end; `Submit`, `Shell`, `Compact`, `Prune`,
-    `Undo`, `Rewind`, `SetModel`, `Reload` wait for the turn.
+    only probes, and `ShowTrust`. `Steer`, `Pin`, `SetBudget` and `SetTrust` act at the next step's end; `Submit`,
+    `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`, `SetModel`, `Reload` wait for the turn.
  2. Events are emitted on the worker's thread, in order. `emit` must hand them over and return; it may not raise.
  3. Only `Appended` is durable: it follows the fsync of its record. Opening a session emits one `Opened`, then
-    `Appended` for each record already there (`replay` true), then `Metered`, then `Idle`.
+    `Appended` for each record already there (`replay` true), then `Metered`, perhaps a `Proposed`, then `Idle`.
  4. `Streaming` text is replaced by the `Appended(AssistantSaid)` that ends it, or dropped when a `Restreamed` says so.
  5. Every `Busy` is followed by exactly one `Idle` (or `Crashed`).
 """
@@ -36,7 +36,9 @@ from agent.wire_commands import (
     SetBudget,
     SetMode,
     SetModel,
+    SetTrust,
     Shell,
+    ShowTrust,
     Steer,
     Submit,
     Undo,
@@ -57,6 +59,7 @@ from agent.wire_events import (
     Opened,
     Planned,
     Progress,
+    Proposed,
     Queued,
     Restreamed,
     Returned,
@@ -68,9 +71,9 @@ from agent.wire_events import (
 )
 
 __all__ = [
-    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted", "Event",
-    "Finished", "Gated", "Idle", "Inspect", "Inspected", "Interrupt", "Meter", "Metered", "Mode", "Open", "Opened",
-    "Pin", "Plan", "Planned", "Price", "Progress", "Prune", "Queued", "Quit", "Reload", "Rename", "Restreamed",
-    "Returned", "Reviewed", "Reviewing", "Rewind", "Row", "SetBudget", "SetMode", "SetModel", "Shell", "Steer",
-    "StopReason", "Streaming", "Submit", "Told", "ToolRunning", "Undo", "Unqueue",
+    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted",
+    "Event", "Finished", "Gated", "Idle", "Inspect", "Inspected", "Interrupt", "Meter", "Metered", "Mode", "Open",
+    "Opened", "Pin", "Plan", "Planned", "Price", "Progress", "Proposed", "Prune", "Queued", "Quit", "Reload", "Rename",
+    "Restreamed", "Returned", "Reviewed", "Reviewing", "Rewind", "Row", "SetBudget", "SetMode", "SetModel", "SetTrust",
+    "Shell", "ShowTrust", "Steer", "StopReason", "Streaming", "Submit", "Told", "ToolRunning", "Undo", "Unqueue",
 ]  # fmt: skip

@@ -139,6 +139,20 @@ class SetMode:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowTrust:
+    """Show the project's file that waits for a yes: a `Proposed`, or a sentence where nothing waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTrust:
+    """The user's word on a `Proposed` with this path and digest; `never` is about exactly this content."""
+
+    path: str
+    digest: str
+    choice: Literal["trust", "later", "never"]
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     """Name the session."""
 
@@ -166,5 +180,5 @@ class Quit:
 
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
-    | SetBudget | SetModel | SetMode | Rename | Inspect | Open | Quit
+    | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit
 )  # fmt: skip

@@ -93,6 +93,21 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """A file of the project is not used until the user agrees to exactly this content; answered by `SetTrust`.
+
+    `text` is all of it with nothing hidden; `says` what it would do, a phrase each. `asked`: the user wants to answer
+    now. Nothing waits for the answer.
+    """
+
+    path: str
+    digest: str
+    text: str
+    says: tuple[str, ...]
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Something long goes on: `what` in a few words, tokens streamed so far, seconds since it began."""
 
@@ -207,6 +222,6 @@ class Crashed:
 
 
 Event: TypeAlias = (
-    Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Progress | Planned | Reviewing
-    | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
+    Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Proposed | Progress | Planned
+    | Reviewing | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
 )  # fmt: skip

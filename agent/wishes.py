@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import metering
+from agent import metering, trusting
 from agent.admission import admit
 from agent.ending import End
 from agent.instructions import build
@@ -37,7 +37,9 @@ from agent.wire import (
     SetBudget,
     SetMode,
     SetModel,
+    SetTrust,
     Shell,
+    ShowTrust,
     ToolRunning,
     Undo,
 )
@@ -66,12 +68,11 @@ class Unopened(Exception):
 def replay(session: Session, *, resumed: bool) -> None:
     """Tells the front end all there is: the screen cannot tell a resume from what it saw live."""
     view = session.view
-    settings = session.kit.settings
     session.emit(
         Opened(
             session.id, str(session.log.path), str(session.workspace.folder), view.model, session.mode, resumed,
             (
-                *settings.notices, *map(str, session.log.damage), *session.notices,
+                *trusting.shown_notices(session), *map(str, session.log.damage), *session.notices,
                 *([_budget_words(session.budget)] if _is_cut(session.budget) else []),
             ),
         )
@@ -80,6 +81,8 @@ def replay(session: Session, *, resumed: bool) -> None:
         session.emit(Appended(record, replay=record.id <= session.log.found))
     session.log.on_append.append(session.heard)
     session.metered()
+    if session.kit.interactive:
+        trusting.offer(session)
 
 
 def log_failed(session: Session | None, error: LogFailed) -> End:
@@ -98,6 +101,8 @@ def at_once(session: Session, command: Command) -> None:
             session.tell(f"mode: {mode}")
         case Inspect(again=again):
             session.emit(replace(metering.inspected(session), again=again))
+        case ShowTrust():
+            trusting.offer(session, asked=True)
         case Prune(probe=True, records=records):
             session.emit(Planned(probed(session, records), offered=False))
         case _:
@@ -137,6 +142,8 @@ async def _wish(session: Session, command: Command) -> Finished:
                 return await _rewind(session, before)
             case Reload():
                 return await _reload(session)
+            case SetTrust():
+                return await trusting.answered(session, command)
             case Rename(name):
                 await session.append(SettingsChanged(name=name))
                 return Finished("rename", True, 0, None, f"the session is called {name!r}")

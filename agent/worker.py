@@ -46,7 +46,9 @@ from agent.wire import (
     SetBudget,
     SetMode,
     SetModel,
+    SetTrust,
     Shell,
+    ShowTrust,
     Steer,
     Submit,
     Undo,
@@ -178,12 +180,12 @@ class Worker:
                 self._unqueue()
             case Quit():
                 self._end()
-            case SetMode() | Inspect() | Prune(probe=True) if session is not None:
+            case SetMode() | Inspect() | ShowTrust() | Prune(probe=True) if session is not None:
                 wishes.at_once(session, command)
             case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
                 session.tell(f"joins the turn after its current step: {first_line(text)}")
-            case Pin() | SetBudget() if self._running == "turn" and session is not None:
+            case Pin() | SetBudget() | SetTrust() if self._running == "turn" and session is not None:
                 session.waiting.append(command)
             case _:
                 self._queue.append(command)
@@ -221,9 +223,20 @@ class Worker:
                 await self._guarded("turn", loop.turn(session, text))
             case Shell():
                 await self._guarded("shell", wishes.shell(session, command))
-            case Compact() | Prune() | Undo() | Pin() | Rewind() | Reload() | SetBudget() | SetModel() | Rename():
+            case (
+                Compact()
+                | Prune()
+                | Undo()
+                | Pin()
+                | Rewind()
+                | Reload()
+                | SetBudget()
+                | SetModel()
+                | SetTrust()
+                | Rename()
+            ):
                 await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
-            case SetMode() | Inspect() | Prune(probe=True):
+            case SetMode() | Inspect() | ShowTrust() | Prune(probe=True):
                 wishes.at_once(session, command)
             case _:
                 raise AssertionError(f"{type(command).__name__} is taken at once")

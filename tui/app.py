@@ -41,6 +41,7 @@ from agent.wire import (
     Opened,
     Planned,
     Progress,
+    Proposed,
     Queued,
     Restreamed,
     Returned,
@@ -67,6 +68,7 @@ from tui.popup import Popup
 from tui.prompt import Prompt, Wished
 from tui.status import Activity, Foot, Queue
 from tui.transcript import Transcript
+from tui.trust_panel import TrustPanel
 
 # Events taken before keys get their turn: a batch of records presented in about 20 ms.
 BATCH = 200
@@ -117,6 +119,7 @@ class UllageApp(App[int]):
         yield Approval(now=self._now, id="approval")
         log = self._desk.choices.log
         yield FirstUse(None if log is None or log.chosen else log.at_hand, id="first-use")
+        yield TrustPanel(now=self._now, id="trust")
         popup = Popup(id="popup")
         with Vertical(id="entry"):
             yield popup
@@ -133,7 +136,7 @@ class UllageApp(App[int]):
         self.set_class(self._ascii, "ascii")
         attention.arrive(self)
         self.set_keymap(dict(self._desk.keymap))
-        self.query_one(Prompt).above = self.query_one(FirstUse)
+        self.query_one(Prompt).above = (self.query_one(TrustPanel), self.query_one(FirstUse))
         self.query_one(Prompt).focus()
         # Textual lays a new screen out three times; it is painted after the last, so that no key waits for the others.
         laying = ExitStack()
@@ -188,6 +191,7 @@ class UllageApp(App[int]):
         activity, foot, approval = home.query_one(Activity), home.query_one(Foot), home.query_one(Approval)
         blocks = self._desk.presenter.show(event)
         home.query_one(FirstUse).hear(event)
+        home.query_one(TrustPanel).hear(event)
         for screen in self.screen_stack[1:]:
             if isinstance(screen, Overlay) and screen.is_mounted:
                 screen.hear(event)
@@ -242,7 +246,7 @@ class UllageApp(App[int]):
                 transcript.unstream()
             case Drafted(text=text):
                 prompt.put_back(text)
-            case Gated() | Finished() | Told() | Planned():
+            case Gated() | Finished() | Told() | Planned() | Proposed():
                 pass
             case _:
                 assert_never(event)

@@ -46,7 +46,8 @@ HINT = "tab to choose · enter uses it · d always uses it · esc closes · or j
 class FirstUse(Widget, can_focus=True):
     """What was found."""
 
-    DEFAULT_CSS = "FirstUse { height: auto; display: none; }"
+    # By a class: an inline style would win over the style sheet, which hides it while a question is open.
+    DEFAULT_CSS = "FirstUse { height: auto; display: none; } FirstUse.-open { display: block; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", show=False),
         Binding("down", "move(1)", show=False),
@@ -92,13 +93,13 @@ class FirstUse(Widget, can_focus=True):
         """Show it."""
         self.rows = tuple(message.rows)
         self.marked = 0
-        self.display = True
+        self.add_class("-open")
 
     def close(self) -> None:
         """Away."""
         if self.has_focus:
             self._to_prompt()
-        self.display = False
+        self.remove_class("-open")
 
     # ── drawing ──
 

@@ -31,6 +31,7 @@ from agent.wire import (
     Plan,
     Planned,
     Progress,
+    Proposed,
     Queued,
     Restreamed,
     Returned,
@@ -92,7 +93,7 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
             return {"event": "idle", **ended, "code": code}
         case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Crashed():
             return None
-        case Inspected() | Reviewing() | Drafted():
+        case Inspected() | Reviewing() | Drafted() | Proposed():
             return None
         case _:
             assert_never(event)

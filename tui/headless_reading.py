@@ -24,7 +24,7 @@ from compaction.errors import EngineError
 from tui import headless_json, headless_text
 from tui.headless import USAGE, Misused, ids_of
 from tui.headless_pipes import Pipe
-from tui.plain import only_ascii
+from tui.plain import only_ascii, safe
 
 # What a timeline shows to people, and its heads; JSON has every field.
 TIMELINE = {
@@ -64,6 +64,23 @@ class Report(Protocol):
         ...
 
 
+class Agreed(Protocol):
+    """How trusting a file, or taking that back, ended."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def trusted(self) -> bool: ...
+    @property
+    def code(self) -> int: ...
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def says(self) -> Sequence[str]: ...
+    @property
+    def text(self) -> str: ...
+
+
 class Reading(Protocol):
     """What `agent.reading` answers. `find` and `recall` raise `LookupError` with a sentence; all of them what
     `troubles` names, whose text is a sentence too.
@@ -87,6 +104,7 @@ class Reading(Protocol):
     def settings_shown(self) -> Sequence[tuple[str, Any, str]]: ...
     def settings_check(self) -> Sequence[str]: ...
     def settings_path(self) -> Any: ...
+    def agree(self, *, withdraw: bool) -> Agreed: ...
     def models(self) -> Sequence[Any]: ...
     def forget(self, name: str) -> bool: ...
     def doctor(self) -> Sequence[Any]: ...
@@ -313,10 +331,25 @@ def _config(ask: _Ask) -> int:
             notices = list(ask.reading.settings_check())
             ask.show({"notices": notices}, lambda: "\n".join(notices) or "nothing is wrong with the settings")
             return USAGE if notices else 0
+        case "trust":
+            return _trust(ask)
         case _:
             names = ("key", "value", "source")
             rows = [dict(zip(names, row, strict=True)) for row in ask.reading.settings_shown()]
             return ask.rows(rows, "no settings")
+
+
+def _trust(ask: _Ask) -> int:
+    found = ask.reading.agree(withdraw=ask.options.withdraw)
+
+    def told() -> str:
+        rows = [f"  · {safe(text)}" for text in found.says]
+        rows += [f"  │ {line}" for line in safe(found.text).rstrip("\n").split("\n")] if found.text else []
+        return "\n".join([safe(found.sentence), *rows])
+
+    shown = {"path": found.path, "trusted": found.trusted, "says": list(found.says), "text": found.text}
+    ask.show({**shown, "sentence": found.sentence}, told)
+    return found.code
 
 
 def _models(ask: _Ask) -> int:

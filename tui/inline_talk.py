@@ -34,6 +34,7 @@ from agent.wire import (
     Opened,
     Planned,
     Progress,
+    Proposed,
     Queued,
     Restreamed,
     Returned,
@@ -58,6 +59,7 @@ from tui.inline_print import Row, prose
 from tui.inline_printer import Printer
 from tui.inline_questions import Question
 from tui.inline_surface import Surface
+from tui.inline_trust import Trusting, found_rows
 from tui.plain import one_line
 from tui.present import Presenter
 from tui.recall import Recall
@@ -152,6 +154,10 @@ class Talk:
                 self.asks.ask(questions.Planned(plan))
             case Planned(plan=plan, offered=True) if plan.rows or plan.kept_rows or not plan.why_nothing:
                 self.print(questions.plan_rows(plan, self.surface.width()))
+            case Proposed(asked=True):
+                self.asks.ask(Trusting(event))
+            case Proposed():
+                self.print(found_rows(event, self.surface.width()))
             case Reviewing():
                 self.asks.ask(questions.Review(event))
             case Inspected():

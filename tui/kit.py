@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from agent import counting, places, settings
 from agent.count_child import CountChild
@@ -25,10 +25,11 @@ from tui.version import version
 
 def make_kit(
     chosen: settings.Settings, here: places.Places, *, interactive: bool, start: bool = False,
-    environ: Mapping[str, str] = os.environ,
+    environ: Mapping[str, str] = os.environ, load: Callable[[], settings.Settings] | None = None,
 ) -> Kit:  # fmt: skip
     """All a session is given. `start` begins loading the provider library in its own process at once.
 
+    `load` reads the settings again as they were for this run.
     With a screen (`interactive`) tokens are counted in a process of their own; `Opening.aclose` ends it.
     """
     catalogue = Catalogue(Learned(here.state / "learned.json"))
@@ -56,5 +57,6 @@ def make_kit(
         clock=time.time,
         environ=environ,
         interactive=interactive,
+        load=load,
         versions=f"ullage {version()}, python {sys.version_info.major}.{sys.version_info.minor}",
     )

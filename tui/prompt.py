@@ -104,7 +104,7 @@ class Prompt(LineEditor):
     ) -> None:
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", placeholder="Ask, or / for commands, ? for keys")
         self.popup = popup
-        self.above: Widget | None = None
+        self.above: tuple[Widget, ...] = ()
         self.folder = "."
         self._recall = Recall(list(history))
         self._remember = remember
@@ -157,8 +157,8 @@ class Prompt(LineEditor):
             self.action_older()
         elif key == "down" and self.cursor_at_last_line and self._recall.at is not None:
             self.action_newer()
-        elif key == "tab" and not self.text and self.above is not None and self.above.display:
-            self.above.focus()
+        elif key == "tab" and not self.text and (above := [one for one in self.above if one.display]):
+            above[0].focus()
         elif key == "tab":
             self._complete(open_for_any=True)
         elif event.character == "?" and not self.text:

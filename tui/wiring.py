@@ -26,8 +26,12 @@ def run(options: argparse.Namespace) -> int:
 
     here = places.here()
     folder = Path.cwd()
+
+    def load() -> settings.Settings:
+        return settings.load(folder, here, os.environ, _overrides(options))
+
     try:
-        chosen = settings.load(folder, here, os.environ, _overrides(options))
+        chosen = load()
     except settings.SettingsError as error:
         print(f"ullage: {error}", file=sys.stderr)
         return 2
@@ -36,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
         return run_tour()
     if options.command == "screen":
-        return _screen(options, chosen, here, folder)
+        return _screen(options, load, chosen, here, folder)
     if is_reading(options):
         from tui.headless_reading import run_reading
 
@@ -70,7 +74,10 @@ def _last(options: argparse.Namespace) -> str | None:
     return "last" if getattr(options, "resume_last", False) else None
 
 
-def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places.Places, folder: Path) -> int:
+def _screen(
+    options: argparse.Namespace, load: Callable[[], settings.Settings], chosen: settings.Settings,
+    here: places.Places, folder: Path,
+) -> int:  # fmt: skip
     """The full screen or the inline one, or a sentence where there is no terminal for it."""
     inline = chosen.inline or getattr(options, "inline", False)
     if not (sys.stdin.isatty() and (sys.stdout if inline else sys.stderr).isatty()):
@@ -78,7 +85,7 @@ def _screen(options: argparse.Namespace, chosen: settings.Settings, here: places
         return 2
     from tui.front import Choices, first_wish
 
-    kit = make_kit(chosen, here, interactive=True, start=True)
+    kit = make_kit(chosen, here, interactive=True, start=True, load=load)
     reading = Reading(kit, folder)
     wanted = _wanted(options)
     first = first_wish(options.prompt, getattr(options, "resume", None))

@@ -52,6 +52,16 @@ class Report:
         return tuple(f"fault: {fault}" for fault in self.faults)
 
 
+@dataclass(frozen=True)
+class Agreed:
+    path: str = "/p/.ullage/config.toml"
+    trusted: bool = True
+    code: int = 0
+    sentence: str = "/p/.ullage/config.toml is trusted"
+    says: Sequence[str] = ("sets theme to x",)
+    text: str = "theme = 'x'\n# \x1b[2J\n"
+
+
 @dataclass
 class FakeReading:
     """Answers from its fields and notes what it was asked."""
@@ -62,6 +72,7 @@ class FakeReading:
     found: Sequence[Found] = (Found(),)
     hits: Sequence[Mapping[str, Any]] = ({"record": 4, "kind": "tool", "title": "read a.py", "text": "…port 8080…"},)
     learned: bool = True
+    agreed: Agreed = Agreed()
     trouble: Exception | None = None
     asked: list[object] = field(default_factory=list)
 
@@ -128,6 +139,10 @@ class FakeReading:
 
     def settings_path(self) -> Path:
         return Path("/config/config.toml")
+
+    def agree(self, *, withdraw: bool) -> Agreed:
+        self._note("agree", withdraw)
+        return self.agreed
 
     def models(self) -> Sequence[Mapping[str, Any]]:
         return [{"model": "m", "window": 200_000, "source": "catalogue", "max_output": None, "prices": {"input": 3.0}}]
@@ -332,3 +347,13 @@ def test_headless_loads_no_screen_and_no_model_runtime() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
     assert {name.partition(".")[0] for name in done.stdout.split()} & heavy == set()
+
+
+def test_config_trust_prints_what_is_trusted_and_exits_with_how_it_ended() -> None:
+    ran = read("config trust")
+    assert (ran.code, ran.asked) == (0, [("agree", False)])
+    assert ran.out == "/p/.ullage/config.toml is trusted\n  · sets theme to x\n  │ theme = 'x'\n  │ # \n"
+    ran = read("config trust --withdraw --json", agreed=Agreed(code=4, trusted=False))
+    assert (ran.code, ran.asked, ran.json["trusted"], ran.json["says"]) == (
+        4, [("agree", True)], False, ["sets theme to x"],
+    )  # fmt: skip

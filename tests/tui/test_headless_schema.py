@@ -30,7 +30,7 @@ SHOWN: tuple[Event, ...] = (
     Asking(1, "c", "bash", "rm", "why"), Planned(PLAN), Finished("prune", True, 0, "asked.pruned", "done", 9, 8),
     Returned("text", "too long"), Told("a sentence"), DONE,
 )  # fmt: skip
-UNSHOWN = {"ToolRunning", "Progress", "Reviewing", "Inspected", "Queued", "Drafted", "Busy", "Crashed"}
+UNSHOWN = {"ToolRunning", "Progress", "Reviewing", "Inspected", "Proposed", "Queued", "Drafted", "Busy", "Crashed"}
 
 
 def strict(schema: Any) -> Any:

@@ -131,6 +131,7 @@ class Story:
             chosen, self.places, self.model, Catalogue(Learned(self.places.state / "learned.json")),
             Endpoints(chosen, {"OPENAI_API_KEY": "k"}), self.count, prompts, self.heard, self.clock, ENVIRON,
             self.interactive, "test", self.summary_deadline, self.disk,
+            load=lambda: settings.load(self.folder, self.places, {}, self.flags),
         )  # fmt: skip
 
     async def __aenter__(self) -> Story:

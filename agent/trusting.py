@@ -1,0 +1,132 @@
+"""The user's word on a project's settings file while a session is open, and what of it takes effect at once.
+
+Not what a file would do (that is `agent.project_file`) and not the list of agreements (that is `agent.trust`).
+
+Invariants
+ 1. Agreed is to bytes that were shown: a file that changed meanwhile is shown again instead.
+ 2. What is frozen for a session's life (tools, instructions, its model) stays, and the sentence says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from agent.permission_rules import Rules
+from agent.project_file import Quoted, quoted_settings
+from agent.resuming import as_before, changed_effort
+from agent.session import Session
+from agent.settings import Settings, SettingsError, settings_of, waiting
+from agent.settings_keys import KEYS
+from agent.tools import Environment
+from agent.trust import Trust
+from agent.wire import Finished, Proposed, SetTrust
+from compaction.records import SettingsChanged
+
+# What a trusted file may set that this session does not follow, and when it will.
+LATER = {
+    "model": "the model is for new sessions",
+    "theme": "the theme comes with the next start",
+    "inline": "the front end comes with the next start",
+    "notify": "notifications come with the next start",
+}
+
+
+def offer(session: Session, *, asked: bool = False) -> None:
+    """Shows the project's settings file where it waits for a yes. `asked`: the user wants to see it in any case."""
+    file = settings_of(session.workspace.folder, session.kit.places)
+    try:
+        quoted = None if file is None else quoted_settings(file)
+    except OSError as error:
+        session.warn(f"{file} cannot be read: {error.strerror or error}")
+        return
+    trust = Trust(session.kit.places)
+    if quoted is None:
+        if asked:
+            session.tell("this project has no settings file of its own (.ullage/config.toml): nothing waits for a yes")
+    elif trust.holds(quoted.path, quoted.content):
+        if asked:
+            session.tell(f"{quoted.path} is trusted as it is; `ullage config trust --withdraw` takes that back")
+    elif quoted.problem:
+        if asked or not trust.refused(quoted.path, quoted.content):
+            session.warn(f"{quoted.path} is not used and cannot be trusted: {quoted.problem}")
+    elif asked or not trust.refused(quoted.path, quoted.content):
+        session.emit(Proposed(str(quoted.path), quoted.digest, quoted.text, quoted.says, asked))
+
+
+async def answered(session: Session, command: SetTrust) -> Finished:
+    """Carries out what the user said of the file."""
+    file = Path(command.path)
+    if command.choice == "later":
+        return Finished("trust", False, 0, None, "not used for now; /trust asks again")
+    try:
+        quoted = quoted_settings(file) if file == settings_of(session.workspace.folder, session.kit.places) else None
+    except OSError as error:
+        return Finished("trust", False, 1, None, f"{file} cannot be read: {error.strerror or error}")
+    if quoted is None or quoted.problem:
+        return Finished(
+            "trust", False, 2, None, f"{file} cannot be trusted: {quoted.problem if quoted else 'it is gone'}"
+        )
+    if quoted.digest != command.digest:
+        offer(session, asked=True)
+        return Finished("trust", False, 1, None, f"{file} changed since it was shown; this is what it says now")
+    return await _agreed(session, quoted) if command.choice == "trust" else _never(session, quoted)
+
+
+def _never(session: Session, quoted: Quoted) -> Finished:
+    try:
+        Trust(session.kit.places).refuse(quoted.path, quoted.content)
+    except OSError as error:
+        return Finished("trust", False, 1, None, f"that could not be written down: {error.strerror or error}")
+    return Finished("trust", True, 0, None, "not used, and not asked about again until it changes; /trust shows it")
+
+
+async def _agreed(session: Session, quoted: Quoted) -> Finished:
+    try:
+        Trust(session.kit.places).grant(quoted.path, quoted.content)
+    except OSError as error:
+        return Finished("trust", False, 1, None, f"that could not be written down: {error.strerror or error}")
+    if session.kit.load is None:
+        return Finished("trust", True, 0, None, "trusted from the next start on")
+    try:
+        settings = session.kit.load()
+    except SettingsError as error:
+        return Finished("trust", False, 2, None, f"trusted, but the settings cannot be used: {error}")
+    return Finished("trust", True, 0, None, await _taken_in(session, settings, quoted))
+
+
+async def _taken_in(session: Session, settings: Settings, quoted: Quoted) -> str:
+    """The settings read anew, with the file's, put in force; the sentence about it."""
+    before = session.kit.settings
+    kit = as_before(replace(session.kit, settings=settings), session.log)
+    session.kit = replace(kit, endpoints=session.kit.endpoints.under(kit.settings))
+    # Only what forbids or asks can have come; what was allowed meanwhile stays allowed.
+    joined, _ = Rules.of((), settings.ask, settings.deny)
+    session.rules = session.rules.joined(joined)
+    session.workspace.hidden = session.rules.hides(session.workspace.folder)
+    session.workspace.environment = Environment(settings.shell_keep, settings.shell_drop)
+    effort = changed_effort(session.view, session.kit.settings, session.view.model)
+    if effort is not None:
+        await session.append(SettingsChanged(effort=effort))
+    session.refresh()
+    session.metered()
+    return _sentence(before, settings, quoted)
+
+
+def _sentence(before: Settings, now: Settings, quoted: Quoted) -> str:
+    file = str(quoted.path)
+    ours = [key.name for key in KEYS if file in now.origin[key.name] and file not in before.origin[key.name]]
+    at_once = [name for name in ours if name not in LATER]
+    at_once += (
+        ["what it says of models"] if any(k.startswith("models.") and v == file for k, v in now.origin.items()) else []
+    )
+    stays = [LATER[name] for name in ours if name in LATER]
+    force = f"in force from now on: {', '.join(at_once)}" if at_once else "nothing of it changes this session"
+    return "; ".join([f"{file} is trusted: {force}", *stays, "tools and instructions of this session stay as they are"])
+
+
+def shown_notices(session: Session) -> tuple[str, ...]:
+    """The settings' notices, without the one that the panel says better."""
+    settings = session.kit.settings
+    said = waiting(settings.untrusted) if settings.untrusted is not None and session.kit.interactive else None
+    return tuple(notice for notice in settings.notices if notice != said)
