@@ -56,7 +56,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Compact now. `preview` calls no model; `review` shows the summary first (`Reviewing`); `up_to` is a record id."""
+    """Compact now, or after what runs and before the messages that wait. `preview` calls no model; `review` shows the
+    summary first (`Reviewing`); `up_to` is a record id."""
 
     focus: str = ""
     preview: bool = False

@@ -187,6 +187,11 @@ class Worker:
                 session.tell(f"joins the turn after its current step: {first_line(text)}")
             case Pin() | SetBudget() | SetTrust() if self._running == "turn" and session is not None:
                 session.waiting.append(command)
+            case Compact() | Prune() if self._running:
+                # Room is made before the next request, whatever waits: messages stay in the queue meanwhile.
+                first = next((n for n, c in enumerate(self._queue) if isinstance(c, (Submit, Steer))), len(self._queue))
+                self._queue.insert(first, command)
+                self._ready.set()
             case _:
                 self._queue.append(command)
                 if self._running:

@@ -52,6 +52,8 @@ REFUSALS = {
     "mute": "Your input exceeds the context window of this model. Please adjust your input and try again.",
 }
 
+ANSWERING = ("/chat/completions", "/messages")
+
 PAGE = "<!doctype html><html><head><title>Welcome</title></head><body><h1>It works</h1></body></html>"
 
 
@@ -114,8 +116,8 @@ class StubServer:
 
     @property
     def asked(self) -> list[Received]:
-        """The requests for an answer, without `/props` and the like."""
-        return [r for r in self.received if r.body is not None]
+        """The requests for an answer, without `/props` and whatever else a server is asked about itself."""
+        return [r for r in self.received if r.path.endswith(ANSWERING)]
 
     async def __aenter__(self) -> StubServer:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
@@ -161,7 +163,7 @@ class StubServer:
         answer = _Answer(writer)
         leaving = asyncio.create_task(_leaves(reader, request))
         try:
-            if path.endswith(("/chat/completions", "/messages")):
+            if path.endswith(ANSWERING):
                 await self._follow(request, answer)
             else:
                 page = self.props if path == "/props" else self.models if path.endswith("/models") else None

@@ -71,13 +71,17 @@ class Provider:
         """Each request for an answer as (text, marked) blocks."""
         return [anthropic_blocks(r.body) for r in self.server.asked if r.path.endswith("/messages")]
 
-    def story(self, root: Path, *steps: Step, context: str = "", window: int = 200_000, more: str = PRICES) -> Story:
+    def story(
+        self, root: Path, *steps: Step, context: str = "", window: int = 200_000, more: str = PRICES,
+        model: str = MODEL,
+    ) -> Story:  # fmt: skip
         """A program whose model is the server's; not started."""
         self.script(*steps)
         story = Story(root, Lent(self.model))
+        base = self.server.origin if model.startswith("anthropic/") else self.server.base
         story.places.config.mkdir(parents=True, exist_ok=True)
         story.places.settings.write_text(
-            SETTINGS.format(model=MODEL, base=self.server.origin, window=window, context=context, more=more)
+            SETTINGS.format(model=model, base=base, window=window, context=context, more=more)
         )
         return story
 

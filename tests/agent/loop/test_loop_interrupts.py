@@ -256,7 +256,7 @@ async def test_the_newest_waiting_message_can_be_taken_back(tmp_path: Path) -> N
         assert [b.text for b in story.bodies(UserSaid)] == ["first"]
 
 
-async def test_queued_messages_are_in_no_plan_and_are_sent_after_the_compaction(tmp_path: Path) -> None:
+async def test_case_46_a_message_typed_while_compacting_is_in_no_plan_and_is_sent_after_it(tmp_path: Path) -> None:
     go = asyncio.Event()
     model = scripted([*["word " * 700] * 4, "fresh"], [Say(summary(), wait=go)])
     async with Story(tmp_path, model) as story:
