@@ -5,16 +5,13 @@ Not a choice and not a key's value: a key is named, never shown. Nothing is aske
 
 from __future__ import annotations
 
-import http.client
-import json
-import urllib.request
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME
+from agent.servers import Fetch, servers
 
 # A model of each provider that codes well and costs what a day's work may cost: the first that the catalogue knows.
 SENSIBLE: Mapping[str, tuple[str, ...]] = {
@@ -38,19 +35,8 @@ SENSIBLE: Mapping[str, tuple[str, ...]] = {
     "novita": ("novita/zai-org/glm-5.3", "novita/zai-org/glm-5"),
 }
 
-# Where servers of one's own listen unless told otherwise: Ollama, LM Studio, llama.cpp, vLLM.
-PORTS: Mapping[int, str] = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
-
-# A server on this machine answers its list of models in milliseconds; whatever else holds the port may not. Seconds.
-PATIENCE = 0.7
-
 # Of each server this many; the rest is one /model away.
 OF_EACH = 2
-
-# A list of models is far below; more is not read, bytes.
-MOST = 1_000_000
-
-Fetch = Callable[[str], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +55,15 @@ class AtHand:
 def at_hand(
     environ: Mapping[str, str], known: Collection[str], *, embedded: bool, fetch: Fetch | None = None
 ) -> Sequence[AtHand]:
-    """Keys first, then servers, then the embedded model. Waits `PATIENCE` seconds at most for the ports."""
-    keys = list(_keys(environ, known))
-    with ThreadPoolExecutor(len(PORTS), thread_name_prefix="ports") as threads:
-        servers = [one for found in threads.map(lambda port: _served(port, fetch or _fetch), PORTS) for one in found]
+    """Keys first, then servers, then the embedded model. Waits for the ports, as `servers` does."""
+    keys, of = list(_keys(environ, known)), dict[str, int]()
+    found: list[AtHand] = []
+    for one in servers(fetch):
+        of[one.api_base] = of.get(one.api_base, 0) + 1
+        if of[one.api_base] <= OF_EACH:
+            found.append(AtHand("server", one.model, one.found, one.api_base))
     toy = "on this machine, without key or network; toy-sized, it shows how the program works and little more"
-    return [*keys, *servers, *([AtHand("embedded", EMBEDDED_NAME, toy)] if embedded else [])]
+    return [*keys, *found, *([AtHand("embedded", EMBEDDED_NAME, toy)] if embedded else [])]
 
 
 def _keys(environ: Mapping[str, str], known: Collection[str]) -> Sequence[AtHand]:
@@ -84,23 +73,3 @@ def _keys(environ: Mapping[str, str], known: Collection[str]) -> Sequence[AtHand
             model = next((name for name in SENSIBLE.get(provider, ()) if name in known), f"{provider}/")
             found[variable] = AtHand("key", model, f"{variable} is set")
     return list(found.values())
-
-
-def _served(port: int, fetch: Fetch) -> Sequence[AtHand]:
-    base = f"http://127.0.0.1:{port}/v1"
-    try:
-        answer = json.loads(fetch(f"{base}/models"))
-        names = [str(one["id"]) for one in answer["data"]]
-    except (OSError, http.client.HTTPException, ValueError, TypeError, KeyError):
-        return []
-    names = [name for name in names if name and "embed" not in name.lower()]
-    where = f"a server on port {port}, where {PORTS[port]} listens"
-    return [AtHand("server", f"openai/{name}", where, base) for name in names[:OF_EACH]]
-
-
-def _fetch(url: str) -> bytes:
-    # Without the environment's proxies: this is about this machine.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, timeout=PATIENCE) as answer:
-        content: bytes = answer.read(MOST)
-    return content

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent.model import Endpoint
 from agent.models.embedded import embedded_endpoint, summary_grammar
-from agent.models.providers import key_variable
+from agent.models.providers import key_variable, provider_of
 from agent.models.weights import EMBEDDED_NAME, PREFIX, SUFFIX, is_embedded
 from agent.settings import Settings
 from compaction.judge import HEADINGS
@@ -74,6 +74,18 @@ class Endpoints:
         if key is None and entry.api_key_env is None and (base or name.partition("/")[0] in LOCAL):
             key, variable = NO_KEY, None
         return Endpoint(name, name, base, key, None if key else variable)
+
+    def way_in(self, name: str) -> tuple[bool | None, str]:
+        """Whether `name` could be asked as things are (None: nobody can tell), and by what way, in words."""
+        endpoint = self.resolve(name)
+        if endpoint.missing_key is not None:
+            return False, f"needs {endpoint.missing_key}"
+        if endpoint.api_base is not None:
+            return True, f"at {endpoint.api_base}"
+        variable = self.settings.entry_for(name).api_key_env or key_variable(name)
+        if variable is not None:
+            return True, f"{variable} is set"
+        return None, "on this machine, if it runs" if provider_of(name) in LOCAL else "its own sign-in"
 
     def summary_grammar(self, endpoint: Endpoint) -> str | None:
         """The grammar that holds the toy-sized model to the summary's headings; None for every other model."""

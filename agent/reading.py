@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,11 +17,13 @@ from agent.agreeing import Agreed, agree
 from agent.at_hand import AtHand, at_hand
 from agent.forecast import Forecast, forecast
 from agent.looking_up import Hit, Whole, hits, whole
+from agent.model_rows import ModelRow, Switch, model_rows
 from agent.models.learned import Lesson
 from agent.models.providers import KEY_VARIABLES
-from agent.models.weights import EMBEDDED_NAME, installed
+from agent.models.weights import EMBEDDED_NAME, installed, is_embedded
 from agent.opening import assemble
 from agent.outgoing import body_of, next_request
+from agent.servers import servers
 from agent.session import Kit, Session
 from agent.session_log import LogError, SessionLog, as_json
 from agent.settings import SettingsError
@@ -42,6 +44,9 @@ from compaction.records import (
     tag_of,
 )
 from compaction.view import View
+
+# Models named of each server found; /model lists them all.
+SHOWN = 5
 
 # How many sessions a picker offers: more than anybody scrolls through; typing filters all that are listed.
 PICKED = 1_000
@@ -236,9 +241,9 @@ class Reading:
             "output": None if prices is None else prices.output,
         }
 
-    def model_names(self) -> Sequence[str]:
-        """Names for a list."""
-        return list(dict.fromkeys(str(row["model"]) for row in self.models()))
+    def model_rows(self, current: str) -> Iterator[ModelRow]:
+        """Models to choose from for a session on `current`, the likely ones first, made as they are asked for."""
+        return model_rows(self.kit, current, embedded=installed())
 
     @property
     def chosen(self) -> bool:
@@ -253,13 +258,14 @@ class Reading:
         """Drops a learned window."""
         return self.kit.catalogue.forget(name) > 0
 
-    def doctor(self) -> Sequence[Mapping[str, Any]]:
-        """What is found on this machine; keys are named, never shown."""
+    def doctor(self, model: str = "") -> Sequence[Mapping[str, Any]]:
+        """What is found on this machine; keys are named, never shown. `model`: the session's, if one is open."""
         checks: dict[str, Callable[[], str]] = {
             "python": lambda: f"{platform.python_version()} at {sys.executable}",
             "ullage": lambda: self.kit.versions,
-            "model": lambda: self.kit.endpoints.default(),
+            "model": lambda: self._model_found(model),
             "embedded": lambda: "installed" if installed() else "not installed; make run installs it",
+            "servers": self._servers,
             "keys": self._keys,
             "settings": lambda: str(self.kit.places.settings),
             "sessions": lambda: str(self.kit.places.sessions),
@@ -267,6 +273,21 @@ class Reading:
             "terminal": lambda: f"{self.kit.environ.get('TERM', 'none')}, {_encoding()}",
         }
         return [{"what": what, "found": find()} for what, find in checks.items()]
+
+    def _model_found(self, model: str) -> str:
+        default = self.kit.endpoints.default()
+        _, way = self.kit.endpoints.way_in(model or default) if not is_embedded(model or default) else (True, "")
+        words = f"{model or default}{f' ({way})' if way else ''}"
+        return f"{words}; new sessions start with {default}" if model and model != default else words
+
+    def _servers(self) -> str:
+        of: dict[str, list[str]] = {}
+        for one in servers():
+            of.setdefault(one.found, []).append(one.model)
+        said = [
+            f"{where}: {', '.join(names[:SHOWN])}{', …' if len(names) > SHOWN else ''}" for where, names in of.items()
+        ]
+        return "; ".join(said) if said else "none on this machine's usual ports"
 
     def _keys(self) -> str:
         found = sorted({v for v in KEY_VARIABLES.values() if self.kit.environ.get(v)})
@@ -296,4 +317,4 @@ def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tupl
     )
 
 
-__all__ = ["AtHand", "Hit", "Reading", "RequestRow", "Whole"]
+__all__ = ["AtHand", "Hit", "ModelRow", "Reading", "RequestRow", "Switch", "Whole"]

@@ -116,6 +116,11 @@ def look(log: Path) -> Found:
     )
 
 
+def newest_logs(places: Places) -> list[Path]:
+    """Every folder's logs, the last written first."""
+    return _logs(places.sessions.glob(f"*/*/{NAME}"))
+
+
 def id_of(log: Path) -> str:
     """The id in the name of a log's folder."""
     return log.parent.name.rsplit("-", 1)[-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,9 @@ from tui.plain import one_line, safe
 
 # More than fits on any screen helps nobody choose.
 SHOWN = 50
+
+# What being likely is worth beside how well a candidate fits: less than fitting in one piece, which is worth 40.
+LIKELY = 25
 
 # A folder outside git is walked no further than this many files: a home directory must not hang the thread.
 WALKED = 20_000
@@ -90,8 +93,11 @@ def earlier(query: str, messages: Sequence[str]) -> list[Candidate]:
     return [Candidate(message, one_line(message, 100)) for message in seen]
 
 
-def rank(query: str, candidates: Iterable[str], most: int = SHOWN) -> list[str]:
-    """The candidates that hold the query's letters in order, best first, at most `most`."""
+def rank(query: str, candidates: Iterable[str], most: int = SHOWN, likely: Container[str] = ()) -> list[str]:
+    """The candidates that hold the query's letters in order, best first, at most `most`.
+
+    Among those that fit alike the `likely` ones come first.
+    """
     if not query:
         return [candidate for candidate, _ in zip(candidates, range(most), strict=False)]
     wanted = query.casefold()
@@ -100,7 +106,8 @@ def rank(query: str, candidates: Iterable[str], most: int = SHOWN) -> list[str]:
     for candidate in candidates:
         folded = candidate.casefold()
         if found := pattern.search(folded):
-            scored.append((-_score(wanted, folded, found), len(candidate), candidate))
+            more = LIKELY if candidate in likely else 0
+            scored.append((-_score(wanted, folded, found) - more, len(candidate), candidate))
     scored.sort()
     return [candidate for _, _, candidate in scored[:most]]
 

@@ -5,14 +5,14 @@ Not the worker's commands: those are sent as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never, get_args
 
 from textual.app import App
 from textual.screen import Screen
 
-from agent.wire import Mode, Open, Opened, Rewind, SetMode, SetModel
+from agent.wire import Meter, Mode, Open, Opened, Rewind, SetMode, SetModel
 from tui.actions import (
     Action,
     CopyAnswer,
@@ -40,6 +40,7 @@ from tui.front import Choices as Choices
 from tui.keys import key_help
 from tui.looks import Looking
 from tui.meter_bar import MeterBar
+from tui.model_words import facts, switching
 from tui.pages import Page, PageScreen
 from tui.pickers import Picker
 from tui.picks import Pick
@@ -87,11 +88,12 @@ class Desk:
             case Export():
                 self._export(action)
             case Examine():
-                self.app.push_screen(PageScreen(self._looking().doctor))
+                looking, model = self._looking(), home.query_one(MeterBar).meter.model
+                self.app.push_screen(PageScreen(lambda: looking.doctor(model)))
             case TellBudget():
                 transcript.show([self.presenter.say("notice", budget_of(home.query_one(MeterBar).meter))])
             case PickModel():
-                self.app.push_screen(Picker("Switch the model", self._models, "no model is known by name: /model NAME"))
+                self.app.push_screen(self._models(home.query_one(MeterBar).meter))
             case PickSession():
                 self.app.push_screen(Picker("Go on with a session", self._sessions, "there is no earlier session here"))
             case PickRewind():
@@ -160,8 +162,14 @@ class Desk:
 
         self.app.run_worker(write, thread=True)
 
-    def _models(self) -> list[Pick]:
-        return [Pick(name, SetModel(name)) for name in self.choices.models()]
+    def _models(self, meter: Meter) -> Picker:
+        def load() -> Iterator[Pick]:
+            for row in self.choices.models(meter.model):
+                wish, likely = SetModel(row.name, row.api_base), row.group != "other"
+                foot = switching(row, meter.used)
+                yield Pick(row.name, wish, facts(row), foot=foot, key=row.name, name=True, likely=likely)
+
+        return Picker("Switch the model", load, "no model is known by name: /model NAME")
 
     def _sessions(self) -> list[Pick]:
         return [Pick(name, Open(path), remark) for path, name, remark in self.choices.sessions()]

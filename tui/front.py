@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from compaction.cache import Prices
 from tui.actions import PickSession, Wish
 
 if TYPE_CHECKING:
-    from agent.reading import AtHand, Hit, RequestRow, Whole
+    from agent.reading import AtHand, Hit, ModelRow, RequestRow, Whole
 
 # Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
 REMEMBERED = 2_000
@@ -63,7 +63,7 @@ class Looks(Protocol):
 
     def exported(self, path: Path, format: str) -> str: ...
 
-    def doctor(self) -> Sequence[Mapping[str, Any]]: ...
+    def doctor(self, model: str = "") -> Sequence[Mapping[str, Any]]: ...
 
     @property
     def chosen(self) -> bool: ...
@@ -75,13 +75,14 @@ class Looks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models by name.
+    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models as rows.
 
+    `models` gets the model in use; a row may come again, to take the place of the earlier one of its name.
     `log` answers questions about the session's log; None where nothing was wired.
     """
 
     sessions: Callable[[], Sequence[tuple[str, str, str]]] = tuple
-    models: Callable[[], Sequence[str]] = tuple
+    models: Callable[[str], Iterable[ModelRow]] = lambda current: ()
     log: Looks | None = None
 
 

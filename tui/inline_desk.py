@@ -5,10 +5,11 @@ Not the worker's commands: those are sent as they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never, get_args
+from typing import TYPE_CHECKING, assert_never, get_args
 
-from agent.wire import Mode, Open, Rewind, SetMode, SetModel
+from agent.wire import Meter, Mode, Open, Rewind, SetMode, SetModel
 from compaction.records import UserSaid
 from tui.actions import (
     Action,
@@ -38,9 +39,13 @@ from tui.inline_log import InlineLog
 from tui.inline_print import Row, prose, row, rows
 from tui.inline_surface import Surface
 from tui.inline_talk import Talk
-from tui.picks import Pick
-from tui.plain import one_line, plural, safe
+from tui.model_words import brief
+from tui.picks import Pick, merged
+from tui.plain import one_line, plural, safe, tokens
 from tui.priced import budget_of
+
+if TYPE_CHECKING:
+    from agent.reading import ModelRow
 
 KEYS = """\
 enter                send; while the agent works, queue
@@ -83,7 +88,10 @@ class InlineDesk:
             case TellBudget():
                 talk.say(Say(budget_of(talk.meter)))
             case PickModel():
-                self.surface.read(self.choices.models, self._models)
+                meter = talk.meter
+                self.surface.read(
+                    lambda: list(self.choices.models(meter.model)), lambda found: self._models(found, meter)
+                )
             case PickSession():
                 self.surface.read(self.choices.sessions, self._sessions)
             case PickRewind():
@@ -128,9 +136,17 @@ class InlineDesk:
             self.talk.say(Say(nothing))
             self.talk.flush()
 
-    def _models(self, names: object) -> None:
-        picks = [Pick(name, SetModel(name)) for name in names if isinstance(name, str)]  # type: ignore[attr-defined]
-        self._offer("Switch the model", picks, "No model is known by name: /model NAME.")
+    def _models(self, found: Sequence[ModelRow], meter: Meter) -> None:
+        picks = [
+            Pick(row.name, SetModel(row.name, row.api_base), brief(row, meter.used), likely=row.group != "other",
+                 name=True, key=row.name)
+            for row in found
+        ]  # fmt: skip
+        if picks:
+            foot = f"{tokens(meter.used)} tokens would be read again, uncached, for the price after ≈."
+            self.talk.offer(Picking("Switch the model", merged((), picks), foot=foot))
+        else:
+            self._offer("", [], "No model is known by name: /model NAME.")
 
     def _sessions(self, found: object) -> None:
         picks = [Pick(name, Open(path), remark) for path, name, remark in found]  # type: ignore[attr-defined]

@@ -27,13 +27,14 @@ class Picking:
     """A numbered list: a number chooses, words narrow it, a letter before a number asks for something else.
 
     `stays`: choosing leaves the list open, since one looks at several. `elsewhere`: what words wish for that no row
-    holds.
+    holds. `foot` is said once, below the rows.
     """
 
     title: str
     picks: Sequence[Pick]
     stays: bool = False
     elsewhere: Callable[[str], Wish] | None = None
+    foot: str = ""
     shown: list[Pick] = field(default_factory=list)
     guarded: ClassVar[bool] = False
     of_turn: ClassVar[bool] = False
@@ -63,6 +64,8 @@ class Picking:
                 out += prose(one_line(pick.foot, 160), width, "class:quiet", "     ")[:1]
         if (more := len(self.shown) - LISTED) > 0:
             out.append(row(f"     … {more} more", "class:quiet"))
+        if self.foot:
+            out += prose(self.foot, width, "class:quiet")
         return out
 
     def key(self, key: str) -> Reply:

@@ -92,7 +92,10 @@ class InlineLog:
             case Export(format=format, file=file):
                 return self._export(log, path, format, file)
             case Examine():
-                lines = [" · ".join(safe(str(value)) for value in found.values()) for found in log.doctor()]
+                lines = [
+                    " · ".join(safe(str(value)) for value in found.values())
+                    for found in log.doctor(self.talk.meter.model)
+                ]
                 return [(), *(part for line in lines for part in prose(line, width, "", "", "    "))]
             case _:
                 assert_never(look)

@@ -75,11 +75,11 @@ class Looking:
         except self._failures():
             return None
 
-    def doctor(self) -> Page:
-        """What is found on this machine."""
+    def doctor(self, model: str) -> Page:
+        """What is found on this machine; `model` is the session's."""
         if self.log is None:
             return Page("Doctor", "", UNWIRED)
-        rows = [(str(row["what"]), str(row["found"])) for row in self.log.doctor()]
+        rows = [(str(row["what"]), str(row["found"])) for row in self.log.doctor(model)]
         wide = max((len(what) for what, _ in rows), default=0)
         return Page("What is found on this machine", "", "\n".join(f"{what:<{wide}}  {found}" for what, found in rows))
 

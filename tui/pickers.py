@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -37,6 +38,9 @@ RESTS = 0.08
 
 # Words shorter than this are in every log.
 LEAST_DEEP = 3
+
+# The scrollbar, the gap before a remark, and the rows' own padding; cells.
+SCROLLBAR = 6
 
 # What a row may be asked for with Ctrl; the line editor's own letters are not among them, but for x.
 LETTERS = "fgnoprstxy"
@@ -163,13 +167,17 @@ class Picker(ModalScreen[None]):
         self._shown = shown
         options = self.query_one(OptionList)
         options.clear_options()
-        options.add_options(
-            Option(Content.assemble(safe(pick.label), (f"  {safe(pick.remark)}" if pick.remark else "", "dim")))
-            for pick in shown
-        )
+        wide = self._column(options.size.width)
+        options.add_options(_row(pick, wide) for pick in shown)
         stays = [at for at, pick in enumerate(shown) if marked is not None and _same(pick, marked)]
         options.highlighted = (stays[0] if stays and not query else 0) if shown else None
         self._mark()
+
+    def _column(self, width: int) -> int:
+        """Cells of the column of names; the remarks have what they need before it, as far as they can."""
+        wide = max((cell_len(pick.label) for pick in self._shown), default=0)
+        remark = max((cell_len(pick.remark) for pick in self._shown), default=0)
+        return min(wide, max(width * 3 // 8, width - remark - SCROLLBAR)) if width else wide
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter; and once the words rest, look where no row says them."""
@@ -288,6 +296,13 @@ class Picker(ModalScreen[None]):
     def action_leave(self) -> None:
         """Nothing chosen."""
         self.dismiss()
+
+
+def _row(pick: Pick, wide: int) -> Option:
+    label = Content(safe(pick.label))
+    if pick.name:
+        label = label.truncate(wide, pad=True, ellipsis=True)
+    return Option(Content.assemble(label, (f"  {safe(pick.remark)}" if pick.remark else "", "dim")))
 
 
 def _same(one: Pick, other: Pick) -> bool:

@@ -93,7 +93,7 @@ def _screen(
     def make_worker(emit: Callable[[Event], None]) -> Worker:
         return Worker(Opening(kit, folder), emit, wanted)
 
-    choices = Choices(reading.picks, reading.model_names, reading)
+    choices = Choices(reading.picks, reading.model_rows, reading)
     if inline:
         from tui.inline import run_inline
 

@@ -92,10 +92,17 @@ def _ask(url: str, body: Any, key: str | None, patience: float) -> Any:
     headers = {"accept": "application/json", "content-type": "application/json"}
     if key:
         headers["authorization"] = f"Bearer {key}"
+
+    class Stays(urllib.request.HTTPRedirectHandler):
+        """A redirection would take the key to somebody else."""
+
+        def redirect_request(self, *_: object) -> None:
+            return None
+
     proxies = [urllib.request.ProxyHandler({})] if is_near(url) else []
     try:
         request = urllib.request.Request(url, data, headers)
-        with urllib.request.build_opener(*proxies).open(request, timeout=patience) as response:
+        with urllib.request.build_opener(*proxies, Stays()).open(request, timeout=patience) as response:
             return json.loads(response.read(MOST_BYTES))
     except (OSError, ValueError, http.client.HTTPException):
         return None

@@ -62,8 +62,8 @@ class FakeLog:
         self._asked("exported", str(path), format)
         return self.text
 
-    def doctor(self) -> Sequence[Mapping[str, Any]]:
-        self._asked("doctor")
+    def doctor(self, model: str = "") -> Sequence[Mapping[str, Any]]:
+        self._asked("doctor", model)
         return [{"what": "keys", "found": "ANTHROPIC_API_KEY"}]
 
     def at_hand(self) -> Sequence[AtHand]:

@@ -151,7 +151,7 @@ class FakeReading:
         self._note("forget", name)
         return self.learned
 
-    def doctor(self) -> Sequence[Mapping[str, Any]]:
+    def doctor(self, model: str = "") -> Sequence[Mapping[str, Any]]:
         return [{"what": "sandbox", "found": True, "detail": "bwrap 0.9"}]
 
 
