@@ -12,8 +12,8 @@ from tui.plain import dollars, tokens
 if TYPE_CHECKING:
     from agent.reading import ModelRow
 
-# Cells of the columns: `1.05M catalogue`, `out 128k`, `$0.25/$1.50`.
-WINDOW, OUTPUT, PRICE = 15, 8, 11
+# Cells of the columns: `1.05M catalogue`, `out 16.4k`, `$0.25/$1.50`.
+WINDOW, OUTPUT, PRICE = 15, 9, 11
 
 
 def facts(row: ModelRow) -> str:
@@ -38,7 +38,7 @@ def _way(row: ModelRow) -> str:
         return "?"
     if row.api_base is not None or row.way.startswith("at "):
         return "server"
-    return "no key" if not row.ready else "key" if row.group != "embedded" else "here"
+    return "no key" if not row.ready else "here" if row.way == "on this machine" else "key"
 
 
 def switching(row: ModelRow, used: int) -> str:
