@@ -50,7 +50,7 @@ async def opened(s: Stage) -> Picker:
 
 
 def test_a_row_says_what_a_model_takes_costs_and_needs() -> None:
-    assert facts(BIG) == "200k catalogue  out 64k  $3/$15      key"
+    assert facts(BIG) == "200k catalogue  out 64k   $3/$15      key"
     assert facts(SERVER).split() == ["32.8k", "probed", "out", "?", "$?", "server"]
     assert facts(row("x", window=None, input=0.25, output=1.5)).startswith("?  ")
     assert switching(BIG, 61_400) == "A_KEY is set · in use now"
