@@ -102,3 +102,18 @@ class Row:
     age: int
     state: str
     cached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One changed file: lines added and taken away (None: no text, or too long to compare), and its unified diff.
+
+    `what`: it was changed, created or removed since; `outside`: somebody else changed it too.
+    """
+
+    path: str
+    what: str
+    added: int | None
+    removed: int | None
+    outside: bool
+    diff: str = ""

@@ -33,6 +33,7 @@ from agent.places import Places, slug
 from agent.session_log import SessionLog
 from agent.settings import Settings, SettingsError, without_budget
 from agent.settings_file import save_budget
+from agent.shadow.keeping import Keeper, keeper_for
 from agent.spending import Spending
 from agent.tools import TOOLS, Tool, Workspace
 from agent.wire import Appended, Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
@@ -141,6 +142,7 @@ class Session:
     steered: list[str] = field(default_factory=list)
     waiting: list[Command] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    keeper: Keeper = field(init=False)
     tools: dict[str, Tool] = field(default_factory=lambda: {tool.name: tool for tool in TOOLS})
     ladders: Ladders = field(init=False)
     spending: Spending = field(default_factory=Spending)
@@ -149,6 +151,7 @@ class Session:
     def __post_init__(self) -> None:
         self.answers = Answers(self.kit.emit)
         self.ladders = Ladders(self.ruler)
+        self.keeper = keeper_for(self.log.folder, self.workspace.folder, self.kit.environ, self.kit.places.sessions)
         # What was chosen from this record on was chosen by whoever sits here, after the flags of this run.
         self.opened = self.log.next_id
         self.refresh()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from agent.instructions import nested_for
 from agent.permissions import Allow, Ask, Deny, Verdict, judge
+from agent.rewinding import before_change
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import open_calls
@@ -96,6 +97,7 @@ async def _one(session: Session, step: _Step, call: ToolCall) -> None:
         await _log(session, step, call, title, Result(refusal, failed=True))
         return
     session.emit(ToolRunning(call.id, tool.name, title))
+    await before_change(session, tool.name, need)
     result = await tool.run(parsed, session.workspace, call.id)
     await _log(session, step, call, title, result)
     if not result.failed:

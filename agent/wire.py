@@ -16,7 +16,7 @@ Contracts
 
 from __future__ import annotations
 
-from agent.figures import CacheState, Meter, Plan, Price, Row
+from agent.figures import CacheState, FileChange, Meter, Plan, Price, Row
 from agent.wire_commands import (
     Answer,
     Choice,
@@ -64,6 +64,7 @@ from agent.wire_events import (
     Restreamed,
     Returned,
     Reviewing,
+    RewindOffered,
     StopReason,
     Streaming,
     Told,
@@ -71,9 +72,10 @@ from agent.wire_events import (
 )
 
 __all__ = [
-    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted",
-    "Event", "Finished", "Gated", "Idle", "Inspect", "Inspected", "Interrupt", "Meter", "Metered", "Mode", "Open",
+    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted", "Event",
+    "FileChange", "Finished", "Gated", "Idle", "Inspect", "Inspected", "Interrupt", "Meter", "Metered", "Mode", "Open",
     "Opened", "Pin", "Plan", "Planned", "Price", "Progress", "Proposed", "Prune", "Queued", "Quit", "Reload", "Rename",
-    "Restreamed", "Returned", "Reviewed", "Reviewing", "Rewind", "Row", "SetBudget", "SetMode", "SetModel", "SetTrust",
-    "Shell", "ShowTrust", "Steer", "StopReason", "Streaming", "Submit", "Told", "ToolRunning", "Undo", "Unqueue",
+    "Restreamed", "Returned", "Reviewed", "Reviewing", "Rewind", "RewindOffered", "Row", "SetBudget", "SetMode",
+    "SetModel", "SetTrust", "Shell", "ShowTrust", "Steer", "StopReason", "Streaming", "Submit", "Told", "ToolRunning",
+    "Undo", "Unqueue",
 ]  # fmt: skip

@@ -102,9 +102,15 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """Go on from just before record `before`."""
+    """Go on from just before record `before`, give the files back what they held then, or both.
+
+    With `ask` the files are looked at first: where some changed since, a `RewindOffered` follows and nothing is done;
+    else the conversation goes back. `back` takes back the last giving back of files, whatever `before` is.
+    """
 
     before: int
+    what: Literal["ask", "conversation", "files", "both"] = "conversation"
+    back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent.figures import Meter, Plan, Row
+from agent.figures import FileChange, Meter, Plan, Row
 from agent.wire_commands import Mode
 from compaction.records import Record
 
@@ -125,6 +125,19 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
+class RewindOffered:
+    """Files changed since record `before`, where the user said `said`: what should go back? Answered by `Rewind`.
+
+    `taken_back` are the files that the last giving back replaced, while nothing has changed since.
+    """
+
+    before: int
+    said: str
+    files: tuple[FileChange, ...]
+    taken_back: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reviewing:
     """A summary to accept, edit or drop; answered by `Reviewed`."""
 
@@ -223,5 +236,5 @@ class Crashed:
 
 Event: TypeAlias = (
     Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Proposed | Progress | Planned
-    | Reviewing | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
+    | Reviewing | RewindOffered | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
 )  # fmt: skip

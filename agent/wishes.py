@@ -15,12 +15,14 @@ from agent.ending import End
 from agent.instructions import build
 from agent.model import UnknownModel
 from agent.resuming import changed_effort
+from agent.rewinding import before_change, rewind
 from agent.rewriting import compact, pin, probed, prune, undo
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.settings import SettingsError
 from agent.settings_file import save
+from agent.tools import Need
 from agent.wire import (
     Appended,
     Command,
@@ -50,9 +52,7 @@ from compaction.records import (
     Gate,
     Outcome,
     Reloaded,
-    Rewound,
     SettingsChanged,
-    UserSaid,
     tag,
 )
 
@@ -138,8 +138,8 @@ async def _wish(session: Session, command: Command) -> Finished:
                 return await _budget(session, rule)
             case SetModel():
                 return await _model(session, command)
-            case Rewind(before):
-                return await _rewind(session, before)
+            case Rewind():
+                return await rewind(session, command)
             case Reload():
                 return await _reload(session)
             case SetTrust():
@@ -212,16 +212,6 @@ def _kept(session: Session, name: str, command: SetModel) -> str:
     return "; new sessions start with it" if command.remember else ""
 
 
-async def _rewind(session: Session, before: int) -> Finished:
-    record = session.log.record(before)
-    if record is None or not isinstance(record.body, UserSaid):
-        raise BadTarget(before, "not a message of yours to go back to")
-    await session.append(Rewound(before))
-    session.refresh()
-    session.metered()
-    return Finished("rewind", True, 0, None, f"going on from before record {before}; nothing was erased")
-
-
 async def _reload(session: Session) -> Finished:
     view = session.view
     frozen = build(session.kit.places, session.workspace.folder, session.kit.settings, session.target.window.effective)
@@ -238,6 +228,7 @@ async def shell(session: Session, command: Shell) -> End:
     call = f"shell-{session.log.next_id}"
     session.emit(ToolRunning(call, "shell", command.command))
     try:
+        await before_change(session, "bash", Need("run", command=command.command))
         result = await tool.run({"command": command.command}, session.workspace, call)
     except asyncio.CancelledError:
         session.tell("the command was stopped", "warning")

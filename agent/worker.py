@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from agent import loop, wishes
 from agent.ending import End
+from agent.rewinding import after_work
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.wire import (
@@ -275,6 +276,7 @@ class Worker:
         try:
             end = await self._ended(work)
             if self._session is not None:
+                await after_work(self._session)
                 await wishes.run_waiting(self._session)
         except LogFailed as error:
             return wishes.log_failed(self._session, error)

@@ -46,6 +46,7 @@ from agent.wire import (
     Restreamed,
     Returned,
     Reviewing,
+    RewindOffered,
     Shell,
     Steer,
     Streaming,
@@ -225,6 +226,8 @@ class UllageApp(App[int]):
                 PlanScreen.offer(self, plan)
             case Reviewing():
                 self.push_screen(ReviewScreen(event))
+            case RewindOffered():
+                self._desk.offer(event)
             case Inspected():
                 # Here, because it costs a start 45 ms before the screen stands.
                 from tui.context_screen import ContextScreen

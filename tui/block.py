@@ -28,7 +28,8 @@ class Block:
     """One thing on the screen. A block with a `key` seen before replaces the earlier one.
 
     All text in it is safe for a terminal. `meta` are short facts for the title line (exit status, time, tokens);
-    `fold` None shows the whole body. `record` is the log's number, for people to name it by.
+    `fold` None shows the whole body. `record` is the log's number, for people to name it by. All blocks before one with
+    `leaves`, from that record on, were left behind: they are drawn `faded` from then on.
     """
 
     key: str
@@ -40,6 +41,8 @@ class Block:
     fold: Fold | None = None
     state: State | None = None
     record: int | None = None
+    leaves: int | None = None
+    faded: bool = False
 
 
 def folded(body: str, fold: Fold) -> tuple[list[str], int, list[str]]:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 READING = ("sessions", "context", "recall", "timeline", "request", "verify", "export", "config", "models", "doctor")
-WRITING = ("exec", "prune", "compact", "undo", "pin")
+WRITING = ("exec", "prune", "compact", "undo", "pin", "rewind")
 COMMANDS = (*READING, *WRITING, "tour")
 
 
@@ -168,6 +168,9 @@ def _command_parser() -> argparse.ArgumentParser:
     pin = command("pin", "keep a record word for word through everything", session=True)
     pin.add_argument("id", type=int, metavar="ID")
     pin.add_argument("--remove", action="store_true", default=False, help="unpin it")
+    rewind = command("rewind", "go on from just before a message of yours", session=True)
+    rewind.add_argument("record", type=int, metavar="RECORD", help="the message's number in the log")
+    rewind.add_argument("--files", action="store_true", default=False, help="give files back what they held then, too")
     recall = command("recall", "search the whole session log", session=True)
     recall.add_argument("query", nargs="+", metavar="QUERY", help="words, or a record's number")
     command("timeline", "one row a request: size, cached, cost, rewrites", session=True)

@@ -158,6 +158,12 @@ def _resume(text: str) -> Wish:
     return Open(text) if text else PickSession()
 
 
+def _rewind(text: str) -> Wish:
+    if text == "--back":
+        return Rewind(0, back=True)
+    return _one_number("rewind", lambda id: Rewind(id, "ask"))(text) if text else PickRewind()
+
+
 def _export(text: str) -> Wish:
     format, _, file = text.partition(" ")
     for known in get_args(Literal["md", "html", "json"]):
@@ -194,8 +200,7 @@ TABLE: dict[str, SlashCommand] = {
         SlashCommand("trust", "", "look at the project's settings file, and trust it or not", _plainly(ShowTrust())),
         SlashCommand("cost", "", "tokens and price, request by request", _plainly(ShowSheet("cost"))),
         SlashCommand(
-            "rewind", "[#]", "go on from before a message",
-            lambda text: _one_number("rewind", Rewind)(text) if text else PickRewind(),
+            "rewind", "[# | --back]", "go on from before a message, its files too; --back takes files back", _rewind,
         ),
         SlashCommand("reload", "", "take changed instructions in", _plainly(Reload())),
         SlashCommand("new", "", "start another session", _plainly(Open(None))),

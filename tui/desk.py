@@ -12,7 +12,8 @@ from typing import Literal, assert_never, get_args
 from textual.app import App
 from textual.screen import Screen
 
-from agent.wire import Meter, Mode, Open, Opened, Rewind, SetMode, SetModel
+from agent.wire import Meter, Mode, Open, Opened, RewindOffered, SetMode, SetModel
+from tui import going_back
 from tui.actions import (
     Action,
     CopyAnswer,
@@ -44,7 +45,7 @@ from tui.model_words import facts, switching
 from tui.pages import Page, PageScreen
 from tui.pickers import Picker
 from tui.picks import Pick
-from tui.plain import one_line, plural
+from tui.plain import plural
 from tui.present import Presenter, sentence
 from tui.priced import budget_of
 from tui.prompt import Prompt, Wished
@@ -97,14 +98,8 @@ class Desk:
             case PickSession():
                 self.app.push_screen(Picker("Go on with a session", self._sessions, "there is no earlier session here"))
             case PickRewind():
-                picks = [
-                    Pick(one_line(block.body, 100), Rewind(block.record), f"#{block.record}")
-                    for block in transcript.blocks("user")
-                    if block.record is not None
-                ]
-                picks.reverse()
-                nothing = "nothing was said yet"
-                self.app.push_screen(Picker("Go on from before a message", lambda: picks, nothing))
+                picks = going_back.messages(transcript.blocks("user"))
+                self.app.push_screen(Picker(going_back.TITLE, lambda: picks, going_back.NOTHING))
             case CopyAnswer():
                 transcript.show([self.presenter.say("quiet", self._copy_answer(transcript))])
             case CopySelection():
@@ -122,6 +117,11 @@ class Desk:
                 self.app.exit(0)
             case _:
                 assert_never(action)
+
+    def offer(self, event: RewindOffered) -> None:
+        """Files changed since: what should go back?"""
+        picks = going_back.choices(event)
+        self.app.push_screen(Picker(going_back.title(event), lambda: picks, ""))
 
     def _copy_answer(self, transcript: Transcript) -> str:
         answer = transcript.last_answer()

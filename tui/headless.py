@@ -1,4 +1,4 @@
-"""The commands that write, without a screen: exec, prune, compact, undo, pin.
+"""The commands that write, without a screen: exec, prune, compact, undo, pin, rewind.
 
 Not the ones that read (`headless_reading`) and not what the output looks like (`headless_shown`). One worker, one
 command, one exit status.
@@ -33,6 +33,7 @@ from agent.wire import (
     Quit,
     Reviewed,
     Reviewing,
+    Rewind,
     Submit,
     Undo,
 )
@@ -115,6 +116,8 @@ def command_of(options: argparse.Namespace, stdin: TextIO | None) -> Command:
             return Compact(focus=whole(" ".join(options.focus)).strip())
         case "undo":
             return Undo()
+        case "rewind":
+            return Rewind(options.record, "both" if options.files else "conversation", back=False)
         case "pin":
             return Pin(options.id, on=not options.remove)
         case other:

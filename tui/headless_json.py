@@ -36,6 +36,7 @@ from agent.wire import (
     Restreamed,
     Returned,
     Reviewing,
+    RewindOffered,
     Streaming,
     Told,
     ToolRunning,
@@ -93,7 +94,7 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
             return {"event": "idle", **ended, "code": code}
         case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Crashed():
             return None
-        case Inspected() | Reviewing() | Drafted() | Proposed():
+        case Inspected() | Reviewing() | Drafted() | Proposed() | RewindOffered():
             return None
         case _:
             assert_never(event)

@@ -210,6 +210,8 @@ class WishJson(_Wish):
                 line = headless_json.planned(self.plan, committed=done.committed, tag=done.tag, error=error)
             case "pin":
                 line |= {"record": self.options.id, "on": not self.options.remove}
+            case "rewind":
+                line |= {"record": self.options.record, "files": self.options.files, "text": done.text}
             case _:
                 pass
         self.out.json(line)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never, get_args
 
-from agent.wire import Meter, Mode, Open, Rewind, SetMode, SetModel
-from compaction.records import UserSaid
+from agent.wire import Meter, Mode, Open, SetMode, SetModel
+from tui import going_back
 from tui.actions import (
     Action,
     CopyAnswer,
@@ -95,7 +95,7 @@ class InlineDesk:
             case PickSession():
                 self.surface.read(self.choices.sessions, self._sessions)
             case PickRewind():
-                self._offer("Go on from before a message", self._messages(), "Nothing was said yet.")
+                self._offer(going_back.TITLE, going_back.said(talk.records.values()), "Nothing was said yet.")
             case CopyAnswer():
                 talk.say(Say(self._copy()))
             case CycleMode():
@@ -151,10 +151,6 @@ class InlineDesk:
     def _sessions(self, found: object) -> None:
         picks = [Pick(name, Open(path), remark) for path, name, remark in found]  # type: ignore[attr-defined]
         self._offer("Go on with a session", picks, "There is no earlier session here.")
-
-    def _messages(self) -> list[Pick]:
-        said = [(id, r.body) for id, r in self.talk.records.items() if isinstance(r.body, UserSaid)]
-        return [Pick(one_line(body.text, 100), Rewind(id), f"#{id}") for id, body in reversed(said)]
 
     def _copy(self) -> str:
         if not self.talk.answer:

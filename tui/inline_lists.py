@@ -27,7 +27,7 @@ class Picking:
     """A numbered list: a number chooses, words narrow it, a letter before a number asks for something else.
 
     `stays`: choosing leaves the list open, since one looks at several. `elsewhere`: what words wish for that no row
-    holds. `foot` is said once, below the rows.
+    holds. `lines` stand above the rows, `foot` is said once below them.
     """
 
     title: str
@@ -35,6 +35,7 @@ class Picking:
     stays: bool = False
     elsewhere: Callable[[str], Wish] | None = None
     foot: str = ""
+    lines: Sequence[Row] = ()
     shown: list[Pick] = field(default_factory=list)
     guarded: ClassVar[bool] = False
     of_turn: ClassVar[bool] = False
@@ -55,7 +56,7 @@ class Picking:
 
     def rows(self, width: int) -> list[Row]:
         """The numbered rows."""
-        out: list[Row] = [(), row(self.title, "class:strong")]
+        out: list[Row] = [(), *prose(self.title, width, "class:strong"), *self.lines]
         for number, pick in enumerate(self.shown[:LISTED], 1):
             label, remark = one_line(pick.label, 100), one_line(pick.remark, 100)
             found = prose(f"{label}  {remark}" if remark else label, width, "", f"{number:>3}  ")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from rich.cells import cell_len
@@ -157,7 +157,10 @@ def _line(line: str, block: Block) -> Row:
 
 
 def rows(block: Block, width: int, *, open: bool = False) -> list[Row]:
-    """The block, with a blank row before what begins something new."""
+    """The block, with a blank row before what begins something new; behind a rail when it was left behind."""
+    if block.faded:
+        found = rows(replace(block, faded=False), max(10, width - 2), open=open)
+        return [row(f"┊ {text_of(one)}", "class:quiet") if one else one for one in found]
     facts = " · ".join([*block.meta, *([f"#{block.record}"] if block.record is not None else [])])
     match block.role:
         case "banner":

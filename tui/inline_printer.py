@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tui.block import Block
 from tui.inline_print import MOST_PROSE, Growing, Row, row, rows
@@ -115,8 +115,19 @@ class Printer:
 
     def replay(self, blocks: Sequence[Block]) -> None:
         """What was there before; only the end of it is printed, by `replayed`."""
-        self._replayed.extend(blocks)
+        for block in blocks:
+            if block.leaves is not None:
+                self._fade(block.leaves)
+            self._replayed.append(block)
         self._replays += len(blocks)
+
+    def _fade(self, since: int) -> None:
+        """What was said from a record on was left behind; what is printed already cannot be drawn anew."""
+        held = list(self._replayed)
+        left = (at for at, block in enumerate(held) if block.record is not None and block.record >= since)
+        first = next(left, len(held))
+        faded = [*held[:first], *(replace(block, faded=True) for block in held[first:])]
+        self._replayed = deque(faded, maxlen=REPLAYED)
 
     def replayed(self) -> None:
         """All of it has come."""

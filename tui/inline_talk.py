@@ -39,6 +39,7 @@ from agent.wire import (
     Restreamed,
     Returned,
     Reviewing,
+    RewindOffered,
     Shell,
     Steer,
     Streaming,
@@ -47,6 +48,7 @@ from agent.wire import (
     ToolRunning,
 )
 from compaction.records import AssistantSaid, Pinned, Record, SettingsChanged, UserSaid
+from tui import going_back
 from tui import inline_questions as questions
 from tui.actions import Action, Leave, PickRewind, Say, Wish
 from tui.commands import parse
@@ -54,8 +56,9 @@ from tui.costs import Costs
 from tui.front import TWICE
 from tui.inline_asks import Asks
 from tui.inline_context import Context
+from tui.inline_lists import Picking
 from tui.inline_live import Live
-from tui.inline_print import Row, prose
+from tui.inline_print import Row, prose, row
 from tui.inline_printer import Printer
 from tui.inline_questions import Question
 from tui.inline_surface import Surface
@@ -160,6 +163,9 @@ class Talk:
                 self.print(found_rows(event, self.surface.width()))
             case Reviewing():
                 self.asks.ask(questions.Review(event))
+            case RewindOffered(files=files):
+                lines = [row(f"  {line}") for line in going_back.file_lines(files)]
+                self.asks.ask(Picking(going_back.title(event), going_back.choices(event), lines=lines))
             case Inspected():
                 self._inspected(event)
             case Queued(texts=texts):

@@ -79,6 +79,7 @@ class Presenter:
 
     calls: dict[str, cards.Call] = field(default_factory=dict)
     running: dict[str, cards.Running] = field(default_factory=dict)
+    spoken: dict[int, str] = field(default_factory=dict)
     said: str = ""
     finished: str = ""
     count: int = 0
@@ -95,6 +96,7 @@ class Presenter:
             case Opened():
                 self.calls.clear()
                 self.running.clear()
+                self.spoken.clear()
                 return (opened(event), *(self._say("notice", text) for text in event.notices))
             case Told(text=text, level=level):
                 return (self._say({"info": "notice", "warning": "warning", "error": "error"}[level], text),)  # type: ignore[arg-type]
@@ -158,6 +160,7 @@ class Presenter:
             case UserSaid(how="shell"):
                 yield cards.shell(number, body)
             case UserSaid():
+                self.spoken[number] = body.text
                 yield user(key, number, body)
             case AssistantSaid():
                 yield from assistant(key, number, body)
@@ -175,7 +178,7 @@ class Presenter:
             case Reverted(target=target, before=before, after=after):
                 yield Block(key, "divider", f"undone: #{target}", meta=(_sizes(before, after),), record=number)
             case Rewound(before=before):
-                yield Block(key, "divider", f"rewound to before #{before}", record=number)
+                yield self._rewound(key, number, before)
             case Reloaded(instructions=instructions):
                 read = plural(len(instructions), "instruction file")
                 yield Block(key, "divider", "instructions read anew", meta=(read,), record=number)
@@ -188,6 +191,15 @@ class Presenter:
             case Noted(text=text, topic=topic):
                 self.said = sentence(text)
                 yield Block(key, "error" if topic == "error" else "notice", body=self.said)
+
+    def _rewound(self, key: str, number: int, before: int) -> Block:
+        said = self.spoken.get(before)
+        left = [record for record in self.spoken if record >= before]
+        for record in left:
+            del self.spoken[record]
+        title = f"rewound to before #{before}" if said is None else f"rewound to before “{one_line(said, 40)}”"
+        meta = (f"{plural(len(left), 'message')} left behind above",) if left else ()
+        return Block(key, "divider", title, meta=meta, record=number, leaves=before)
 
 
 def question(asking: Asking) -> tuple[str, str, str]:

@@ -94,6 +94,10 @@ class Transcript(LineView, can_focus=False):
             else:
                 cut = self._pieces(block, self._after(fresh))
                 self._blocks[block.key] = (len(self._rows.pieces) + len(fresh), len(cut))
+                if block.leaves is not None:
+                    self._add(fresh)
+                    self._fade(block.leaves)
+                    fresh = []
                 fresh += cut
             changed = True
         if fresh:
@@ -159,7 +163,7 @@ class Transcript(LineView, can_focus=False):
     def last_answer(self) -> str | None:
         """The newest answer as it was written: what `/copy` takes."""
         for piece in reversed(self._rows.pieces):
-            if piece.block.role == "agent":
+            if piece.block.role == "agent" and not piece.block.faded:
                 return piece.block.body
         return None
 
@@ -201,6 +205,14 @@ class Transcript(LineView, can_focus=False):
             for key, (at, size) in self._blocks.items():
                 if at > first:
                     self._blocks[key] = (at + len(cut) - count, size)
+
+    def _fade(self, since: int) -> None:
+        """What was said from a record on was left behind."""
+        found = self._rows.pieces
+        left = (at for at, piece in enumerate(found) if piece.block.record is not None and piece.block.record >= since)
+        first = next(left, len(found))
+        faded = [replace(piece, block=replace(piece.block, faded=True)) for piece in found[first:]]
+        self._rows.splice(first, len(found), faded)
 
     def _refold(self) -> None:
         """Cut every block anew: what is open has changed."""

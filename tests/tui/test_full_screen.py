@@ -554,7 +554,7 @@ async def test_escape_twice_while_resting_offers_the_messages_to_go_back_to() ->
         await s.pilot.pause(0.1)
         await s.pilot.press("down", "enter")
         await s.settle(lambda: bool(s.worker.sent))
-        assert s.worker.sent == [Rewind(1)]
+        assert s.worker.sent == [Rewind(1, "ask")]
 
 
 async def test_a_question_mark_in_an_empty_prompt_lists_the_keys() -> None:

@@ -30,7 +30,10 @@ SHOWN: tuple[Event, ...] = (
     Asking(1, "c", "bash", "rm", "why"), Planned(PLAN), Finished("prune", True, 0, "asked.pruned", "done", 9, 8),
     Returned("text", "too long"), Told("a sentence"), DONE,
 )  # fmt: skip
-UNSHOWN = {"ToolRunning", "Progress", "Reviewing", "Inspected", "Proposed", "Queued", "Drafted", "Busy", "Crashed"}
+UNSHOWN = {
+    "ToolRunning", "Progress", "Reviewing", "RewindOffered", "Inspected", "Proposed", "Queued", "Drafted", "Busy",
+    "Crashed",
+}  # fmt: skip
 
 
 def strict(schema: Any) -> Any:

@@ -17,6 +17,7 @@ from agent.wire import (
     Planned,
     Prune,
     Quit,
+    Rewind,
     Undo,
 )
 from tests.tui.headless_play import DONE, Ran, run
@@ -54,6 +55,8 @@ def ended(finished: Finished) -> tuple[Busy, Finished, Idle]:
         ("compact last keep the port", Compact("keep the port")),
         ("undo last", Undo()),
         ("pin last 12", Pin(12)),
+        ("rewind last 12", Rewind(12)),
+        ("rewind last 12 --files", Rewind(12, "both")),
         ("pin last 12 --remove", Pin(12, on=False)),
     ],
 )
@@ -89,6 +92,15 @@ def test_compact_gives_its_end_as_one_line() -> None:
             "error": None,
         }
     ]
+
+
+def test_rewind_says_what_went_back() -> None:
+    said = "going on from before record 12; put back a.txt"
+    ran = run("rewind last 12 --files --json", ended(Finished("rewind", True, 0, None, said)))
+    (line,) = ran.lines
+    assert (line["committed"], line["record"], line["files"], line["text"]) == (True, 12, True, said)
+    assert ran.code == 0
+    assert run("rewind last 7", ended(Finished("rewind", False, 4, None, "no message"))).code == 4
 
 
 def test_undo_gives_its_sizes_as_one_line() -> None:

@@ -352,7 +352,7 @@ def test_escape_stops_what_runs_and_twice_at_rest_offers_to_rewind() -> None:
     play.talk.stop()
     play.talk.stop()
     play.talk.enter("1")
-    assert play.worker.sent[1:] == [Rewind(1)]
+    assert play.worker.sent[1:] == [Rewind(1, "ask")]
 
 
 def test_ctrl_c_clears_then_stops_and_twice_leaves() -> None:
