@@ -8,7 +8,7 @@ Words: a *reset* is the user's own compaction, prune, undo, budget or model chan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compaction.budget import Budget
 from compaction.records import (
@@ -41,6 +41,14 @@ READING = ("read", "recall", "grep")
 # Two compactions further apart (steps) than three times that did their work in between: a plan read again after each
 # is a habit, not a sign. What it misses, the row above and the limit catch.
 REREAD_STEPS = 3 * THRASH_STEPS
+# After how many in a row the same read comes again. Under 32k tokens of window every compaction is within those steps
+# of the one before, and a healthy session reads its one file or its plan after each: five there, and none between
+# which a file was changed.
+REREADS, REREADS_SMALL = 2, 5
+
+# What tells one result from another beside its size, characters: a file that was changed since is another read. The
+# start alone, because a spilled result's preview ends with its own record's number.
+SAME_START = 1_000
 
 # One reactive retry per run: a second refusal says that the next would be refused too.
 REACTIVE_RETRIES = 1
@@ -162,10 +170,15 @@ def _stopped(records: tuple[Record, ...]) -> str | None:
 
 @dataclass
 class _Row:
-    """One automatic compaction: steps since the one before (None for the first), and what was read right after it."""
+    """One automatic compaction: steps since the one before (None for the first), and what came after it.
+
+    `reads` are what was read right after it: call, size and start of the result. `changed`: a file was, before the
+    next.
+    """
 
     gap: int | None
-    reads: set[str]
+    reads: set[tuple[str, int, str]] = field(default_factory=set)
+    changed: bool = False
 
 
 def thrash(view: View, window: int | None) -> str | None:
@@ -174,30 +187,50 @@ def thrash(view: View, window: int | None) -> str | None:
     said = _stopped(records)
     if said is not None:
         return said
-    needed = THRASH_COUNT_SMALL if window is not None and window < SMALL_WINDOW else THRASH_COUNT
+    small = window is not None and window < SMALL_WINDOW
+    rows = _rows(records)
+    needed = THRASH_COUNT_SMALL if small else THRASH_COUNT
+    # The first of a row has no gap of its own: n compactions in a row show n - 1 gaps.
+    if _in_a_row(rows, THRASH_STEPS) >= needed:
+        return f"{needed} compactions in a row, each within {THRASH_STEPS} steps of the one before"
+    needed = REREADS_SMALL if small else REREADS
+    last = rows[-needed:]
+    if _in_a_row(rows, REREAD_STEPS) < needed or (small and any(row.changed for row in last)):
+        return None
+    again = sorted(call for call, _, _ in set.intersection(*(row.reads for row in last)))
+    if not again:
+        return None
+    return f"the same read, and the same result, after each of {needed} compactions in a row ({again[0][:80]})"
+
+
+def _in_a_row(rows: list[_Row], steps: int) -> int:
+    """How many of the newest compactions came within so many steps of the one before, the first of them included."""
+    count = 1
+    for row in reversed(rows):
+        if row.gap is None or row.gap > steps:
+            break
+        count += 1
+    return min(count, len(rows))
+
+
+def _rows(records: tuple[Record, ...]) -> list[_Row]:
     rows: list[_Row] = []
+    asked: dict[str, str] = {}
     steps = 0
     for record in records:
         match record.body:
             case AssistantSaid(calls=calls):
                 steps += 1
                 if rows and steps <= THRASH_STEPS:
-                    rows[-1].reads |= {f"{c.name} {c.arguments}" for c in calls if c.name in READING}
+                    asked.update({c.id: f"{c.name} {c.arguments}" for c in calls if c.name in READING})
+            case ToolReturned() as body if rows:
+                rows[-1].changed |= body.changed and not body.failed
+                if body.call in asked:
+                    rows[-1].reads.add((asked.pop(body.call), body.characters, body.text[:SAME_START]))
             case Compacted(gate=gate) if gate is not Gate.ASKED:
-                rows.append(_Row(steps if rows else None, set()))
+                rows.append(_Row(steps if rows else None))
                 steps = 0
+                asked.clear()
             case _:
                 pass
-    close = 0
-    for row in reversed(rows):
-        if row.gap is None or row.gap > THRASH_STEPS:
-            break
-        close += 1
-    # The first of a row has no gap of its own: n compactions in a row show n - 1 gaps.
-    if close >= needed - 1:
-        return f"{needed} compactions in a row, each within {THRASH_STEPS} steps of the one before"
-    if len(rows) >= 2 and (rows[-1].gap or 0) <= REREAD_STEPS:
-        again = sorted(rows[-1].reads & rows[-2].reads)
-        if again:
-            return f"the same read after each of two compactions ({again[0][:80]})"
-    return None
+    return rows

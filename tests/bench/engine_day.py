@@ -1,9 +1,13 @@
-"""A seeded day of coding as a script: reads, edits, searches, test runs, huge logs, switches of the model."""
+"""A seeded day of coding as a script: reads, edits, searches, test runs, huge logs, switches of the model.
+
+The log it leaves can be put through the checker of real sessions.
+"""
 
 from __future__ import annotations
 
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +15,10 @@ from pathlib import Path
 from agent.codec import encode
 from agent.log_file import NAME
 from agent.verify import Report, verify
+from compaction.attempts import said_stopped
 from compaction.emergency import previous_summary
 from compaction.gates import Refuse
-from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
+from compaction.records import AssistantSaid, Compacted, CompactionFailed, Gate, Outcome, Pruned, Record
 from compaction.room import last_step, unshrinkable
 from compaction.tokens import calibration
 from tests.compaction.simulation import Result, Simulation
@@ -26,8 +31,8 @@ FILES = tuple(f"src/{room}/{name}.py" for room in _ROOMS for name in "abcdefghij
 SWITCHES = ((0.25, 1_000_000), (0.5, 200_000), (0.75, 8_000))
 
 # Two places that rewrote closer together than this had better have been one; steps. On windows below this many tokens
-# a single step can be worth a whole band.
-APART, SMALL_WINDOW = 3, 32_000
+# a step of three parallel reads (about 4,900) can be worth a whole band, or what a prune freed.
+APART, SMALL_WINDOW = 3, 64_000
 
 _WORDS = ("value", "return", "self", "index", "request", "if", "not", "for", "result", "=", "None", "error", "await")
 
@@ -41,7 +46,8 @@ class Day:
 
     window: int
     steps: int = 0
-    rewrites: dict[str, int] = field(default_factory=dict)
+    rewrites: Counter[str] = field(default_factory=Counter)
+    stops: int = 0
     freed: int = 0
     summaries: int = 0
     refused: int = 0
@@ -61,41 +67,56 @@ def prose(chance: random.Random, characters: int) -> str:
     return (_PROSE[start:] + _PROSE * (characters // len(_PROSE) + 1))[:characters]
 
 
-def step_of(chance: random.Random) -> list[Result]:
-    """One step's results: mostly one, sometimes a parallel group, seldom a huge log."""
-    kind = chance.random()
-    if kind < 0.45:
-        many = chance.choice((1, 1, 1, 2, 3))
-        return [_read(chance) for _ in range(many)]
-    if kind < 0.65:
-        path = chance.choice(FILES)
-        arguments = f'{{"path":"{path}","old":"{prose(chance, 200)}","new":"{prose(chance, 240)}"}}'
-        return [Result(f"edited {path}", "edit", f"edit {path}", arguments, (path,), True)]
-    if kind < 0.85:
-        failed = chance.random() < 0.3
-        text = prose(chance, chance.randrange(400, 6_000)) + (" FAILED" if failed else " passed")
-        return [Result(text, "bash", "bash make test", '{"command":"make test"}', (), False, int(failed), failed)]
-    if kind < 0.97:
-        return [Result(prose(chance, chance.randrange(200, 3_000)), "grep", "grep value", '{"pattern":"value"}')]
-    return [Result(prose(chance, 200_000), "bash", "bash cat app.log", '{"command":"cat app.log"}', (), False, 0)]
+@dataclass
+class Project:
+    """Files that stay as they are until an edit: what is read twice is the same twice. Counts the edits of each."""
 
+    edits: Counter[str] = field(default_factory=Counter)
 
-def _read(chance: random.Random) -> Result:
-    path = chance.choice(FILES[:8]) if chance.random() < 0.5 else chance.choice(FILES)
-    return Result(prose(chance, chance.randrange(400, 6_000)), "read", f"read {path}", f'{{"path":"{path}"}}', (path,))
+    def step(self, chance: random.Random) -> list[Result]:
+        """One step's results: mostly one, sometimes a parallel group, seldom a huge log."""
+        kind = chance.random()
+        if kind < 0.45:
+            many = chance.choice((1, 1, 1, 2, 3))
+            return [self._read(chance.choice(FILES[:8] if chance.random() < 0.5 else FILES)) for _ in range(many)]
+        if kind < 0.65:
+            path = chance.choice(FILES)
+            self.edits[path] += 1
+            arguments = f'{{"path":"{path}","old":"{prose(chance, 200)}","new":"{prose(chance, 240)}"}}'
+            return [Result(f"edited {path}", "edit", f"edit {path}", arguments, (path,), True)]
+        if kind < 0.85:
+            failed = chance.random() < 0.3
+            text = prose(chance, chance.randrange(400, 6_000)) + (" FAILED" if failed else " passed")
+            return [Result(text, "bash", "bash make test", '{"command":"make test"}', (), False, int(failed), failed)]
+        if kind < 0.97:
+            return [self._grep(chance.choice(_WORDS))]
+        return [Result(prose(chance, 200_000), "bash", "bash cat app.log", '{"command":"cat app.log"}', (), False, 0)]
+
+    def _read(self, path: str) -> Result:
+        written = random.Random(f"{path} {self.edits[path]}")
+        text = prose(written, written.randrange(400, 6_000))
+        return Result(text, "read", f"read {path}", f'{{"path":"{path}"}}', (path,))
+
+    def _grep(self, word: str) -> Result:
+        written = random.Random(f"{word} {self.edits.total()}")
+        text = prose(written, written.randrange(200, 3_000))
+        return Result(text, "grep", f"grep {word}", f'{{"pattern":"{word}"}}')
 
 
 def turns(chance: random.Random, steps: int) -> Iterator[tuple[str, list[list[Result]]]]:
     """User messages and the steps each takes, until `steps` are used up. The last request of a turn is a step too."""
-    left = steps
+    project, left = Project(), steps
     while left > 0:
         length = min(left, chance.choice((1, 3, 8, 20, 40)))
-        yield prose(chance, chance.randrange(20, 600)), [step_of(chance) for _ in range(length - 1)]
+        yield prose(chance, chance.randrange(20, 600)), [project.step(chance) for _ in range(length - 1)]
         left -= length
 
 
-def live(window: int, steps: int, seed: int) -> tuple[Day, Simulation]:
-    """Plays a day at a window and takes down what happened and what should not have."""
+def live(window: int, steps: int, seed: int, *, heeds: bool = False) -> tuple[Day, Simulation]:
+    """Plays a day at a window and takes down what happened and what should not have.
+
+    `heeds`: the user who was told that automatic compaction stopped asks for one before the next message.
+    """
     chance = random.Random(seed)
     s = Simulation(claimed=window, real=window, system=prose(chance, 2_000), most_sent=2)
     day = Day(window)
@@ -104,6 +125,8 @@ def live(window: int, steps: int, seed: int) -> tuple[Day, Simulation]:
         if switches and day.steps >= switches[0][0]:
             to = switches.pop(0)[1]
             s.switch(to, to)
+        if heeds and said_stopped(s.view):
+            s.ask_compact()
         known = len(s.refusals)
         s.turn(text, paged(s, script), prose(chance, chance.randrange(40, 1_200)))
         day.steps += len(script) + 1
@@ -143,9 +166,12 @@ def _sum_up(s: Simulation, day: Day) -> None:
             steps += 1
             day.read += body.usage.input
             day.cached += body.usage.cache_read
+        elif isinstance(body, Compacted) and body.gate is Gate.ASKED:
+            day.rewrites["asked"] += 1
+            last, gate_of_last = steps, "asked"
         elif isinstance(body, (Pruned, Compacted)):
             name = "emergency" if body.gate is Gate.EMERGENCY else getattr(body, "how", "compacted")
-            day.rewrites[name] = day.rewrites.get(name, 0) + 1
+            day.rewrites[name] += 1
             day.freed += body.before - body.after
             if body.after >= body.before:
                 day.wrong.append(f"record {record.id}: {body.before:,} became {body.after:,}")
@@ -154,6 +180,8 @@ def _sum_up(s: Simulation, day: Day) -> None:
                 text = f"record {record.id}: {name} {steps - last} steps after {gate_of_last} at {window:,}"
                 day.wrong.append(text)
             last, gate_of_last = steps, name
+        elif isinstance(body, CompactionFailed):
+            day.stops += body.outcome is Outcome.STOPPED
     day.summaries = s.summary_calls
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Longer than the slowest of the tests named here takes unbroken: an endless loop is noticed too. Seconds.
 PATIENCE = 120
 
-_ENGINE = ("test_gates", "test_tokens", "test_reported_cases", "test_reported_views", "test_legal_tags")
+_ENGINE = ("test_gates", "test_thrash", "test_tokens", "test_reported_cases", "test_reported_views", "test_legal_tags")
 _OTHERS = {
     "budget": ("test_budget",),
     "cache": ("test_cache",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.attempts import MOST_FAILURES, backoff, is_reset, regrown, retry_spent, thrash
+from compaction.attempts import MOST_FAILURES, backoff, is_reset, regrown, retry_spent
 from compaction.budget import Policy, Window, budget_for
 from compaction.gates import Compact, Emergency, Fail, Place, Proceed, Prune, Refuse, Spill, check_prompt, decide
 from compaction.records import (
@@ -259,28 +259,6 @@ def test_a_smaller_model_lowers_what_a_first_message_may_keep() -> None:
     s = Simulation(claimed=1_000_000)
     assert primer_cap(s.view, budget(1_000_000)) == budget(1_000_000).landing // 4
     assert primer_cap(s.view, budget(8_000)) == budget(8_000).landing // 4
-
-
-def test_thrash_needs_three_in_a_row_on_large_windows_and_five_on_small_ones() -> None:
-    one: tuple[Body, ...] = (user("u"), says("a"), compacted(2, gate=Gate.PROACTIVE))
-    for count, large, small in ((2, False, False), (3, True, False), (4, True, False), (5, True, True)):
-        view = View(log(*one * count))
-        assert (thrash(view, 32_000) is not None, thrash(view, 31_999) is not None) == (large, small)
-        assert (thrash(view, None) is not None) is large
-    far = (*one, *[says("a")] * 4)
-    assert thrash(View(log(*far * 5)), 200_000) is None
-    assert thrash(View(log(*one * 5, compacted(2))), 200_000) is None
-
-
-def test_a_read_again_after_each_of_two_compactions_is_thrash_within_nine_steps() -> None:
-    def session(apart: int, name: str = "read") -> View:
-        again = calls("x", tool=name, arguments='{"path":"a"}')
-        one = (compacted(2, gate=Gate.PROACTIVE), again, *[says("w")] * (apart - 1))
-        return View(log(*one, compacted(2, gate=Gate.PRE_FLIGHT), again))
-
-    assert "the same read" in (thrash(session(9), 200_000) or "")
-    assert thrash(session(10), 200_000) is None
-    assert thrash(session(9, "bash"), 200_000) is None
 
 
 def test_sentences_name_the_mark_and_never_call_the_budget_the_window() -> None:
