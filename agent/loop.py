@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import compactor, wishes
+from agent import compactor, late, wishes
 from agent.admission import admit, prompt_tokens, unusable
 from agent.ending import End
 from agent.mentions import expand, pictures
@@ -52,6 +52,7 @@ from compaction.gates import (
 )
 from compaction.records import (
     AssistantSaid,
+    Compacted,
     CompactionFailed,
     Noted,
     Stop,
@@ -86,6 +87,7 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
     if problem is not None:
         session.emit(Returned(text, problem, 1))
         return End("refused", problem, 1)
+    await late.join_free(session)
     said = admit(session, expand(text, session.workspace.folder, session.warn), images)
     refusal = check_prompt(session.view, session.ruler, session.budget, prompt_tokens(session, said))
     if refusal is not None:
@@ -284,11 +286,14 @@ async def _carry_out(session: Session, decision: Decision) -> None:
             return
         case Spill() | Prune():
             await compactor.prune(session, decision)
+            await late.join(session)
         case Compact():
             session.tell(over_budget(session.budget) if decision.gate == "proactive" else "making room in the window")
-            await compactor.compact(session, decision)
+            if isinstance((await compactor.compact(session, decision)).body, Compacted):
+                await late.join(session)
         case Emergency():
             await compactor.emergency(session, decision)
+            await late.join(session)
         case Fail(gate, outcome, detail, size):
             prior = bool(compactor.previous_summary(session.view))
             await session.append(CompactionFailed(gate, outcome, detail, size, prior))

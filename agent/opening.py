@@ -9,13 +9,17 @@ Invariants
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent import instructions, metering, sandbox, sessions, spill
+from agent import instructions, late, metering, sandbox, sessions, spill
 from agent.endpoints import Endpoints
+from agent.mcp.server import servers_of
+from agent.mcp.servers import Servers
+from agent.mcp.tool import equipped
 from agent.model import UnknownModel
 from agent.permission_rules import Rules, remembered
 from agent.request import canonical
@@ -25,7 +29,7 @@ from agent.session_log import LogError, SessionBusy, SessionLog
 from agent.settings import SettingsError, with_model
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace
 from agent.tools.workspace import PAGE_BYTES
-from agent.wire import Event
+from agent.wire import Event, Progress, Told
 from agent.wishes import Unopened
 from compaction.budget import budget_for
 from compaction.records import AssistantSaid, Reloaded, SettingsChanged, Started
@@ -53,6 +57,9 @@ class Opening:
     async def open(self, path: str | None, emit: Callable[[Event], None]) -> Session:
         """The session at `path` (an id or a file), or a new one. Raises `Unopened`."""
         self._renew()
+        if self.kit.servers is not None:
+            self.kit.servers.adopt(servers_of(self.kit.settings, self.folder))
+            self.kit.servers.begin()
         if path is not None:
             self.last = await self._resumed(replace(self.kit, emit=emit), path)
         elif self.last is None:
@@ -61,6 +68,7 @@ class Opening:
             settings = with_model(self.last.kit.settings, self.last.view.model)
             kit = replace(self.kit, emit=emit, settings=settings, endpoints=Endpoints(settings, self.kit.environ))
             self.last = await self._new(kit, self.last.rule())
+        _follow(self.last)
         return self.last
 
     def _renew(self) -> None:
@@ -76,6 +84,8 @@ class Opening:
     async def aclose(self) -> None:
         """Ends models and processes."""
         await self.kit.model.aclose()
+        if self.kit.servers is not None:
+            await self.kit.servers.aclose()
         if self.kit.counted is not None:
             self.kit.counted.close()
 
@@ -89,7 +99,9 @@ class Opening:
         budget = budget_for(window, kit.settings.policy_for(name, rule))
         frozen = instructions.build(kit.places, self.folder, kit.settings, window.effective)
         short = window.effective is not None and window.effective <= instructions.SHORT_WINDOW
-        schemas = tuple(canonical(tool.schema(short)) for tool in TOOLS)
+        if kit.servers is not None:
+            await _listed(kit, kit.servers)
+        schemas = (*(canonical(tool.schema(short)) for tool in TOOLS), *late.theirs(kit.servers))
         now = kit.clock()
         id, place = sessions.new_folder(kit.places, self.folder, now)
         started = Started(
@@ -163,6 +175,7 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
         hidden=rules.hides(home.resolve()),
     )
     session = Session(kit, log, workspace, Ruler(kit.count), kit.settings.mode, rules, metering.meter)
+    session.tools = equipped(log.view.tools, kit.servers)
     session.notices.extend(unread)
     if isinstance(found, str) and kit.interactive:
         session.notices.append(found)
@@ -171,6 +184,30 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     )
     workspace.on_output = session.tool_output
     return session
+
+
+async def _listed(kit: Kit, servers: Servers) -> None:
+    """Waits shortly for servers of which nothing is known yet; Esc goes on without them."""
+    waiting = servers.unlisted()
+    if not waiting:
+        return
+    kit.emit(Progress(f"starting {', '.join(held.name for held in waiting)} · esc goes on without"))
+    try:
+        await servers.listed()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+    for held in servers.unlisted():
+        kit.emit(Told(f"the MCP server {held.name} is still starting; its tools join when it is there"))
+
+
+def _follow(session: Session) -> None:
+    """What servers say from now on is said in this session."""
+    servers = session.kit.servers
+    if servers is not None:
+        servers.tell = lambda text: session.tell(text, "warning")
+        servers.changed = lambda: late.told(session)
 
 
 def _sandbox(kit: Kit) -> sandbox.Sandbox | str | None:

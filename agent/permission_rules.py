@@ -3,6 +3,7 @@
     bash                  every command            write                 every write (`edit` means the same)
     bash(git commit)      commands that begin so   write(src/**)         files, by glob, relative to the folder
     bash(= make; ls)      exactly this line        read(/etc/hosts)      a path outside
+    mcp__time__*          a server's tools         mcp__time__convert    one of them
 
 Not a judge (that is `permissions`). A prefix is words, not characters: `git com` is no prefix of `git commit`.
 Remembered rules are kept outside every repository, one file a project, so that no checkout can bring its own.
@@ -15,6 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +29,9 @@ Action = Literal["allow", "ask", "deny"]
 
 # `edit` and `write` change files, the others read them: one word a kind, so that no rule can be walked around.
 _KINDS = {"read": "read", "grep": "read", "glob": "read", "write": "write", "edit": "write", "bash": "run"}
+
+# What the names of MCP servers' tools begin with.
+SERVERS = "mcp__"
 
 
 class BadRule(ValueError):
@@ -53,6 +58,8 @@ class Rule:
         if inner is None or inner.strip() in ("", "*"):
             return cls(tool)
         inner = inner.strip()
+        if tool.startswith(SERVERS):
+            raise BadRule(f"{text!r}: a server's tool is named alone, as mcp__time__convert or mcp__time__*")
         if _KINDS.get(tool) != "run":
             return cls(tool, path=inner)
         if inner.startswith("="):
@@ -85,6 +92,8 @@ class Rule:
 
     def is_for(self, tool: str) -> bool:
         """Whether it is about this tool."""
+        if self.tool.startswith(SERVERS) and "*" in self.tool:
+            return fnmatchcase(tool, self.tool)
         return self.tool in ("*", tool) or (self.kind != "" and self.kind == _KINDS.get(tool))
 
     def covers(self, kind: str, tool: str, path: Path, folder: Path) -> bool:
@@ -196,8 +205,9 @@ class Rules:
                 except BadRule as error:
                     wrong.append(str(error))
                     if closed:
-                        name = text.partition("(")[0].strip().lower()
-                        rules.append(Rule(name if name in _KINDS else "*"))
+                        name = text.partition("(")[0].strip()
+                        name = name if name.startswith(SERVERS) else name.lower()
+                        rules.append(Rule(name if name in _KINDS or name.startswith(SERVERS) else "*"))
             return tuple(rules)
 
         return cls(read(allow, False), read(ask, True), read(deny, True)), tuple(wrong)

@@ -6,6 +6,8 @@
     edits   allowed         asked            allowed          asked             asked, but those that only read
     auto    allowed         allowed          allowed          asked             allowed
 
+Tools of MCP servers are asked about, in auto allowed; in plan denied, but those asked about that say they only read.
+
 "Inside" is the session's folder with links resolved; in auto the system's folder for temporary files counts as inside.
 The places where people keep keys are asked about in every mode, and so are writes to `.git` and `.ullage`, which other
 programs obey. A command that writes by a redirection needs what the write needs.
@@ -105,8 +107,8 @@ def judge(need: Need, tool: str, mode: Mode, rules: Rules, ws: Place) -> Verdict
             return Allow()
         case "run" if need.command:
             return _command_line(need.command, tool, mode, rules, ws)
-        case "run":
-            return _named(tool, mode, rules)
+        case "run" | "server":
+            return _named(need, tool, mode, rules)
         case "read" | "write":
             return _worst([_path(need.kind, tool, path, mode, rules, ws) for path in need.paths] or [Allow()])
 
@@ -119,16 +121,20 @@ def _worst(verdicts: list[Verdict]) -> Verdict:
     return Allow()
 
 
-def _named(tool: str, mode: Mode, rules: Rules) -> Verdict:
-    """A tool known by its name alone (of an MCP server)."""
+def _named(need: Need, tool: str, mode: Mode, rules: Rules) -> Verdict:
+    """A tool known by its name alone. That it only reads is a server's own word, so it is never enough for a yes."""
     for rule in rules.deny:
         if rule.is_for(tool) and rule.everything:
             return Deny(f"refused by the rule deny {rule}")
-    if mode == "plan":
+    if mode == "plan" and not need.reads:
         return Deny(PLANNING)
     asked = any(rule.is_for(tool) and rule.everything for rule in rules.ask)
     allowed = mode == "auto" or any(rule.is_for(tool) and rule.everything for rule in rules.allow)
-    return Allow() if allowed and not asked else Ask(f"{tool} is not one of our own tools", "*")
+    if allowed and not asked:
+        return Allow()
+    says = ", which says that it only reads" if need.reads else ""
+    why = f"a tool of an MCP server{says}" if need.kind == "server" else f"{tool} is not one of our own tools"
+    return Ask(why, "*")
 
 
 # ── paths ──

@@ -12,13 +12,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from agent.mcp.server import server_of
 from agent.sanitise import decode, one_line, scrub
 from agent.settings_text import Layer, SettingsError, read_layer
 from agent.trust import fingerprint
@@ -80,12 +79,12 @@ def quoted_settings(path: Path) -> Quoted | None:
         layer = read_layer(path, content, project=True)
     except SettingsError as error:
         return Quoted(path, content, text, problem=_without(path, str(error)))
-    return Quoted(path, content, text, tuple(_says(path, layer, content)))
+    return Quoted(path, content, text, tuple(_says(path, layer)))
 
 
-def _says(path: Path, layer: Layer, content: bytes) -> Iterator[str]:
+def _says(path: Path, layer: Layer) -> Iterator[str]:
     """A sentence for each thing the file would do, what runs commands first; then what is ignored."""
-    yield from _servers(tomllib.loads(content.decode("utf-8-sig")))
+    yield from _servers(path, layer)
     for name, value in layer.values.items():
         yield f"sets {name} to {_shown(value)}"
     for glob, said in layer.models.items():
@@ -95,15 +94,14 @@ def _says(path: Path, layer: Layer, content: bytes) -> Iterator[str]:
         yield f"ignored: {_without(path, notice)}"
 
 
-def _servers(table: dict[str, Any]) -> Iterator[str]:
-    servers = table.get("mcp")
-    for name, entry in servers.items() if isinstance(servers, dict) else ():
-        if not isinstance(entry, dict):
-            continue
-        words = [entry.get("command"), *(entry["args"] if isinstance(entry.get("args"), list) else [])]
-        line = " ".join(str(word) for word in words if word is not None)
-        what = f"runs the command: {unhidden(line)}" if line else f"connects to {unhidden(str(entry.get('url')))}"
-        yield f"starts the MCP server {one_line(name)}, which {what}"
+def _servers(path: Path, layer: Layer) -> Iterator[str]:
+    for name, said in layer.mcp.items():
+        server = server_of(name, said, path.parent.parent)
+        line = " ".join(server.command)
+        what = f"runs the command: {unhidden(line)}" if line else f"connects to {unhidden(server.url)}"
+        given = f", and is given your {', '.join(server.given)}" if server.given else ""
+        off = "" if server.enabled else " (switched off for now)"
+        yield f"starts the MCP server {one_line(name)}, which {what}{given}{off}"
 
 
 def _shown(value: object) -> str:

@@ -22,6 +22,7 @@ from agent.endpoints import Endpoints
 from agent.instructions import remember
 from agent.ladders import Ladders
 from agent.log_file import Disk
+from agent.mcp.servers import Servers
 from agent.model import Endpoint, Model, UnknownModel
 from agent.model_names import doubt
 from agent.models.catalogue import Catalogue
@@ -86,7 +87,7 @@ class Kit:
     `clock` gives seconds since the epoch. `interactive`: somebody can answer an `Asking`. `environ` is what commands
     inherit from. `summary_deadline` is the longest a summary may take, seconds. `disk` is what logs are written with,
     None the real one. `counted` is the process behind `count`, where it has one. `load` reads the settings again, as
-    they were read for this run; it raises `SettingsError`.
+    they were read for this run; it raises `SettingsError`. `servers` are the MCP servers.
     """
 
     settings: Settings
@@ -105,6 +106,7 @@ class Kit:
     disk: Disk | None = None
     counted: CountChild | None = None
     load: Callable[[], Settings] | None = None
+    servers: Servers | None = None
 
     async def target(self, model: str) -> Target:
         """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from agent.models.catalogue import Claim
 from agent.places import Places, project
+from agent.sanitise import one_line
 from agent.settings_keys import BY_NAME, KEYS, MODEL_BY_NAME, PREFIX, Wrong
 from agent.settings_text import Layer, SettingsError, nearest_variable, read_layer
 from agent.trust import Trust
@@ -64,7 +65,8 @@ class ModelEntry:
 class Settings:
     """Everything the user chose. Sizes in tokens, times in seconds. `models` keeps the order of the files.
 
-    `instructions` are files read beside AGENTS.md, from the project's root on.
+    `instructions` are files read beside AGENTS.md, from the project's root on. `mcp` are MCP servers by name, the
+    user's before the project's (`agent.mcp.server` reads them).
 
     `notices` are sentences to show once. `untrusted` is a project's settings file that waits for the user's yes.
     """
@@ -100,6 +102,7 @@ class Settings:
     ask: tuple[str, ...]
     deny: tuple[str, ...]
     models: Mapping[str, Mapping[str, Any]]
+    mcp: Mapping[str, Mapping[str, Any]]
     origin: Mapping[str, str]
     notices: tuple[str, ...] = ()
     untrusted: Path | None = None
@@ -171,6 +174,10 @@ class Settings:
         rows = [(key.name, getattr(self, key.field), self.origin[key.name]) for key in KEYS]
         for glob, said in self.models.items():
             rows += [(f'models."{glob}".{n}', value, self.origin[f"models.{glob}.{n}"]) for n, value in said.items()]
+        for server, said in self.mcp.items():
+            # What a variable or a header holds may be a secret: names only.
+            named = {n: tuple(value) if n in ("env", "headers") else value for n, value in said.items()}
+            rows += [(f'mcp."{server}".{n}', value, self.origin[f"mcp.{server}.{n}"]) for n, value in named.items()]
         return tuple(rows)
 
 
@@ -188,6 +195,7 @@ def load(
     values: dict[str, Any] = {key.name: key.default for key in KEYS}
     origin: dict[str, str] = dict.fromkeys(values, DEFAULT)
     models: dict[str, dict[str, Any]] = {}
+    mcp: dict[str, Mapping[str, Any]] = {}
 
     def put(layer: Layer, source: str, *, project: bool = False) -> None:
         notices.extend(layer.notices)
@@ -198,6 +206,13 @@ def load(
         for glob, said in layer.models.items():
             models.setdefault(glob, {}).update(said)
             origin.update({f"models.{glob}.{name}": source for name in said})
+        for server, said in layer.mcp.items():
+            if server in mcp:
+                # Whole or not at all: the user's headers must not go to the project's address.
+                notices.append(f"{source}: the server mcp.{one_line(server)} is not taken; your own settings have one")
+                continue
+            mcp[server] = MappingProxyType(dict(said))
+            origin.update({f"mcp.{server}.{name}": source for name in said})
 
     own = _content(places.settings)
     if own is not None:
@@ -223,7 +238,12 @@ def load(
     named = {key.field: values[key.name] for key in KEYS}
     frozen = MappingProxyType({glob: MappingProxyType(said) for glob, said in models.items()})
     return Settings(
-        **named, models=frozen, origin=MappingProxyType(origin), notices=tuple(notices), untrusted=untrusted
+        **named,
+        models=frozen,
+        mcp=MappingProxyType(mcp),
+        origin=MappingProxyType(origin),
+        notices=tuple(notices),
+        untrusted=untrusted,
     )
 
 

@@ -10,6 +10,7 @@ Invariants
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -140,6 +141,31 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _command(value: Any) -> tuple[str, ...]:
+    """A program and its first words: a line as a shell would cut it, or a list."""
+    try:
+        words = shlex.split(value) if isinstance(value, str) else list(_texts(value))
+    except ValueError as error:
+        raise error if isinstance(error, Wrong) else Wrong(f"cannot be cut into words: {error}") from None
+    if not words or not words[0].strip() or any("\0" in word for word in words):
+        raise Wrong(f"must name a program, as a text or a list of texts; it is {value!r}")
+    return tuple(words)
+
+
+def _address(value: Any) -> str:
+    text = _text(value)
+    if not re.match(r"https?://[^/\s]", text):
+        raise Wrong(f"must be an address that begins with http:// or https://; it is {text!r}")
+    return text
+
+
+def _patience(value: Any) -> float:
+    seconds = _seconds(value)
+    if seconds <= 0:
+        raise Wrong("must be more than nothing")
+    return seconds
+
+
 def _words(value: Any) -> Mapping[str, str]:
     if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
         raise Wrong("must be a table of texts")
@@ -154,6 +180,9 @@ SECONDS = Kind(_seconds, _seconds)
 NUMBER = Kind(_number, _number)
 TEXTS = Kind(_texts, lambda text: tuple(p.strip() for p in text.split(",") if p.strip()))
 WORDS = Kind(_words, _words)
+COMMAND = Kind(_command, _command)
+ADDRESS = Kind(_address, _address)
+PATIENCE = Kind(_patience, _patience)
 EFFORT = _choice("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -233,5 +262,18 @@ MODEL_KEYS = (
     Key("prices.output", NUMBER),
 )
 
+# What stands under [mcp.NAME]. A project's file may name servers: to trust it is to agree to exactly these.
+MCP_KEYS = (
+    Key("command", COMMAND),
+    Key("args", TEXTS),
+    Key("env", WORDS),
+    Key("cwd", TEXT),
+    Key("url", ADDRESS),
+    Key("headers", WORDS),
+    Key("enabled", FLAG),
+    Key("timeout", PATIENCE),
+)
+
 BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
 MODEL_BY_NAME: Mapping[str, Key] = {key.name: key for key in MODEL_KEYS}
+MCP_BY_NAME: Mapping[str, Key] = {key.name: key for key in MCP_KEYS}

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from agent.sanitise import one_line
-from agent.settings_keys import BY_NAME, MODEL_BY_NAME, PREFIX, Key, Wrong
+from agent.settings_keys import BY_NAME, MCP_BY_NAME, MODEL_BY_NAME, PREFIX, Key, Wrong
 
 # How alike a key must be to be suggested (0 to 1): `bugdet` is 0.83 like `budget`, `window` 0.33.
 ALIKE = 0.6
@@ -28,11 +28,15 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one file says. `values` by dotted name; `models` by glob, then by name; `notices` are sentences."""
+    """What one file says. `values` by dotted name; `models` by glob, then by name; `notices` are sentences.
+
+    `mcp` are MCP servers by name, in the file's order.
+    """
 
     values: Mapping[str, Any]
     models: Mapping[str, Mapping[str, Any]]
     notices: tuple[str, ...]
+    mcp: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read_layer(path: Path, content: bytes, project: bool) -> Layer:
@@ -48,13 +52,21 @@ def read_layer(path: Path, content: bytes, project: bool) -> Layer:
     models = table.pop("models", {})
     if not isinstance(models, dict) or not all(isinstance(entry, dict) for entry in models.values()):
         raise SettingsError(f'{path}: models must be tables, one a model: [models."NAME"]')
+    servers = table.pop("mcp", {})
+    if not isinstance(servers, dict) or not all(isinstance(entry, dict) for entry in servers.values()):
+        raise SettingsError(f"{path}: mcp must be tables, one a server: [mcp.NAME]")
     values = reading.values(table, (), BY_NAME)
     for glob, entry in models.items():
         prices = entry.get("prices")
         if isinstance(prices, dict) and not {"input", "output"} <= prices.keys():
             reading.notices.append(f"{path}: the prices of {_spelled((glob,))} are known only with input and output")
     entries = {glob: reading.values(entry, ("models", glob), MODEL_BY_NAME) for glob, entry in models.items()}
-    return Layer(values, entries, tuple(reading.notices))
+    mcp = {name: reading.values(entry, ("mcp", name), MCP_BY_NAME) for name, entry in servers.items()}
+    for name, entry in mcp.items():
+        if ("command" in entry) == ("url" in entry):
+            said = "either command or url, not both" if "url" in entry else "command (a program) or url (an address)"
+            raise SettingsError(f"{reading.where(('mcp', name))}: {_spelled(('mcp', name))} needs {said}")
+    return Layer(values, entries, tuple(reading.notices), mcp)
 
 
 class _Reading:
@@ -72,7 +84,7 @@ class _Reading:
         for path, value in _leaves(table, (), known):
             name = ".".join(path)
             key = known.get(name)
-            where = self._where(under + path)
+            where = self.where(under + path)
             if key is None or not key.file:
                 self.notices.append(
                     f"{where}: unknown key {_spelled(under + path)}{_nearest(path, value, under, known)}"
@@ -88,7 +100,8 @@ class _Reading:
                     raise SettingsError(f"{where}: {_spelled(under + path)} {wrong}") from None
         return found
 
-    def _where(self, path: tuple[str, ...]) -> str:
+    def where(self, path: tuple[str, ...]) -> str:
+        """The file, and the line where the path is set."""
         line = line_of(self.text, path)
         return f"{self.path} line {line}" if line else str(self.path)
 
@@ -111,7 +124,7 @@ def _nearest(path: tuple[str, ...], value: Any, under: tuple[str, ...], known: M
     name, last = ".".join(path), path[-1]
     usable = [k for k in known if known[k].file]
     if isinstance(value, dict) and not under:
-        sections = {k.split(".")[0] for k in usable if "." in k} | {"models"}
+        sections = {k.split(".")[0] for k in usable if "." in k} | {"models", "mcp"}
         return _suggestion(get_close_matches(path[0], sorted(sections), 1, ALIKE))
     elsewhere = [k for k in usable if k.rsplit(".", 1)[-1] == last]
     lasts = {k.rsplit(".", 1)[-1]: k for k in reversed(usable)}

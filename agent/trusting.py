@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from agent.mcp.server import servers_of
 from agent.permission_rules import Rules
 from agent.project_file import Quoted, quoted_settings
 from agent.resuming import as_before, changed_effort
@@ -108,6 +109,9 @@ async def _taken_in(session: Session, settings: Settings, quoted: Quoted) -> str
     effort = changed_effort(session.view, session.kit.settings, session.view.model)
     if effort is not None:
         await session.append(SettingsChanged(effort=effort))
+    if session.kit.servers is not None:
+        session.kit.servers.adopt(servers_of(settings, session.workspace.folder))
+        session.kit.servers.begin()
     session.refresh()
     session.metered()
     return _sentence(before, settings, quoted)
@@ -120,6 +124,7 @@ def _sentence(before: Settings, now: Settings, quoted: Quoted) -> str:
     at_once += (
         ["what it says of models"] if any(k.startswith("models.") and v == file for k, v in now.origin.items()) else []
     )
+    at_once += ["its MCP servers"] if any(k.startswith("mcp.") and v == file for k, v in now.origin.items()) else []
     stays = [LATER[name] for name in ours if name in LATER]
     force = f"in force from now on: {', '.join(at_once)}" if at_once else "nothing of it changes this session"
     return "; ".join([f"{file} is trusted: {force}", *stays, "tools and instructions of this session stay as they are"])

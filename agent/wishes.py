@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import metering, trusting
+from agent import late, metering, trusting
 from agent.admission import admit
 from agent.ending import End
 from agent.instructions import build
+from agent.mcp.tool import equipped
 from agent.model import UnknownModel
 from agent.resuming import changed_effort
 from agent.rewinding import before_change, rewind
@@ -112,6 +113,8 @@ def at_once(session: Session, command: Command) -> None:
 async def carry_out(session: Session, command: Command) -> End:
     """One wish; its end is told as `Finished`."""
     finished = await _wish(session, command)
+    if finished.committed and isinstance(command, (Compact, Prune, Undo)):
+        await late.join(session)
     session.emit(finished)
     return End.of(finished.code, None if finished.code == 0 else finished.text)
 
@@ -215,11 +218,16 @@ def _kept(session: Session, name: str, command: SetModel) -> str:
 async def _reload(session: Session) -> Finished:
     view = session.view
     frozen = build(session.kit.places, session.workspace.folder, session.kit.settings, session.target.window.effective)
-    tools = view.tools
-    if (frozen.system, frozen.instructions) == (view.system, view.instructions):
-        return Finished("reload", False, 4, None, "the instructions are as they were at the start")
+    tools, others = late.wanted(session), late.difference(session)
+    same = (frozen.system, frozen.instructions) == (view.system, view.instructions)
+    if same and not others:
+        return Finished("reload", False, 4, None, "instructions and tools are as they were at the start")
+    tokens = session.size().total
     await session.append(Reloaded(frozen.system, frozen.instructions, tools))
-    return Finished("reload", True, 0, None, "changed instructions taken in; the cache starts again from there")
+    session.tools = equipped(tools, session.kit.servers)
+    said = " and ".join(part for part in ("" if same else "changed instructions", others) if part)
+    text = f"taken in: {said}; {tokens:,} cached tokens are read anew with the next message"
+    return Finished("reload", True, 0, None, text)
 
 
 async def shell(session: Session, command: Shell) -> End:

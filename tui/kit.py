@@ -9,11 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from agent import counting, places, settings
 from agent.count_child import CountChild
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
+from agent.mcp.server import servers_of
+from agent.mcp.servers import LISTED, LISTED_ALONE, Servers
 from agent.models.catalogue import Catalogue
 from agent.models.learned import Learned
 from agent.models.remote import RemoteModel
@@ -58,5 +61,8 @@ def make_kit(
         environ=environ,
         interactive=interactive,
         load=load,
+        servers=Servers(
+            servers_of(chosen, Path.cwd()), here, environ, patience=LISTED if interactive else LISTED_ALONE
+        ),
         versions=f"ullage {version()}, python {sys.version_info.major}.{sys.version_info.minor}",
     )

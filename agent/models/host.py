@@ -33,7 +33,7 @@ import httpx
 
 from agent.models.deltas import Assembler, CallPiece, Piece, TextPiece, ThinkingPiece
 from agent.models.describe import describe
-from agent.models.pipe import Lines, Message, encode
+from agent.models.pipe import Lines, Message, encode, own_pipes, write_all
 from agent.models.warm import warm
 
 # 60 messages a second are more than any screen draws (10 to 20 Hz), and cheap on the reading side.
@@ -230,20 +230,10 @@ def read_forever(source: int, take: Callable[[Message], None]) -> None:
     os._exit(0)
 
 
-def own_pipes() -> tuple[int, int]:
-    """Takes descriptors 0 and 1 for ourselves and points the names at nothing and at the log."""
-    source, sink = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    return source, sink
-
-
-def write_all(sink: int, data: bytes) -> None:
+def send_all(sink: int, data: bytes) -> None:
     """Writes everything; a parent that is gone ends this process."""
     try:
-        while data:
-            data = data[os.write(sink, data) :]
+        write_all(sink, data)
     except BrokenPipeError:
         os._exit(0)
 
@@ -252,14 +242,14 @@ async def serve(
     library: ModuleType, sink: int, beat: float, attach: Callable[[Callable[[Message], None]], None]
 ) -> None:
     """Says that it is ready, then serves for ever."""
-    host = Host(library, lambda message: write_all(sink, encode(message)), beat)
+    host = Host(library, lambda message: send_all(sink, encode(message)), beat)
     loop = asyncio.get_running_loop()
 
     def take(message: Message) -> None:
         loop.call_soon_threadsafe(host.take, message)
 
     attach(take)
-    write_all(sink, encode({"op": "ready"}))
+    send_all(sink, encode({"op": "ready"}))
     warming = asyncio.create_task(warm(library))
     warming.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     await loop.create_future()
@@ -289,7 +279,7 @@ def main(beat: float) -> None:
     try:
         library = load_library()
     except ImportError as error:
-        write_all(sink, encode({"op": "failed", "why": str(error)}))
+        send_all(sink, encode({"op": "failed", "why": str(error)}))
         raise
     asyncio.run(serve(library, sink, beat, attach))
 

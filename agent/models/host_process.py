@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, cast
 
@@ -67,10 +68,12 @@ class HostProcess:
 
     def __init__(
         self, python: str, log: Path | None, *, beat: float = BEAT, patience: int = PATIENCE,
-        cancel_patience: float = CANCEL_PATIENCE,
+        cancel_patience: float = CANCEL_PATIENCE, module: str = "agent.models.host",
+        heard: Callable[[Message], None] = lambda message: None,
     ) -> None:  # fmt: skip
+        """`module` is what the child runs; `heard` gets what belongs to no open exchange."""
         self._beat, self._patience, self._cancel_patience = beat, patience, cancel_patience
-        self._log = log
+        self._log, self._heard = log, heard
         self.ready: asyncio.Future[None] | None = None
         self.gone = False
         self.over = asyncio.Event()
@@ -84,7 +87,7 @@ class HostProcess:
         self._lines = Lines()
         with _open_log(log) as errors:
             self._process = subprocess.Popen(
-                [python, "-P", "-m", "agent.models.host", str(beat)],
+                [python, "-P", "-m", module, str(beat)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -108,8 +111,8 @@ class HostProcess:
         writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, sink)
         self._writer = writer
 
-    def open(self, call: Message) -> Exchange:
-        """Starts a request: `call` are the keyword arguments of the library's function."""
+    def open(self, call: Message, op: str = "stream") -> Exchange:
+        """Starts a request; of the models' child `call` are the keyword arguments of the library's function."""
         self._last_id += 1
         exchange = Exchange(self._last_id)
         if self.gone:
@@ -117,7 +120,7 @@ class HostProcess:
             exchange.over.set()
             return exchange
         self._exchanges[exchange.id] = exchange
-        self._send({"id": exchange.id, "op": "stream", "call": call})
+        self._send({"id": exchange.id, "op": op, "call": call})
         if self._watch is None:
             self._silent = 0
             self._watch = asyncio.get_running_loop().call_later(self._beat, self._tick)
@@ -149,6 +152,21 @@ class HostProcess:
             self.ended()
             self._reader.close()
             await asyncio.sleep(0)  # lets both transports close their descriptors
+
+    async def leave(self, patience: float) -> None:
+        """Closes the child's input, by which it ends and tidies up; after `patience` seconds it does so unattended."""
+        if self._writer is not None and not self.over.is_set():
+            self._writer.close()
+            waiting = asyncio.ensure_future(self.over.wait())
+            await asyncio.wait({waiting}, timeout=patience)
+            waiting.cancel()
+        if self._writer is None or self.over.is_set():
+            await self.aclose()
+            return
+        # Whoever is not waited for is a zombie until then.
+        threading.Thread(target=self._process.wait, daemon=True).start()
+        self._reader.close()
+        await asyncio.sleep(0)
 
     def last_words(self) -> str:
         """The last line in the log, or nothing."""
@@ -196,6 +214,7 @@ class HostProcess:
                 self.why = str(message.get("why") or "")
         exchange = self._exchanges.get(message.get("id", 0))
         if exchange is None:
+            self._heard(message)
             return
         exchange.messages.put_nowait(message)
         if "pieces" not in message:

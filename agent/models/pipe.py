@@ -1,4 +1,4 @@
-"""One JSON object a line, over a pipe: the framing that `remote` and `host` share.
+"""One JSON object a line, over a pipe: the framing that the program and its child processes share.
 
 Not a protocol for untrusted peers: both ends are this program.
 
@@ -11,6 +11,7 @@ Invariants
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, TypeAlias
 
 Message: TypeAlias = dict[str, Any]
@@ -44,3 +45,18 @@ def _decode(line: bytes) -> Message | None:
     except ValueError:
         return None
     return message if isinstance(message, dict) else None
+
+
+def own_pipes() -> tuple[int, int]:
+    """For a child: takes descriptors 0 and 1 for ourselves and points the names at nothing and at the log."""
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    return source, sink
+
+
+def write_all(sink: int, data: bytes) -> None:
+    """For a child: writes everything. Raises `BrokenPipeError` where the parent is gone."""
+    while data:
+        data = data[os.write(sink, data) :]

@@ -45,14 +45,16 @@ class Need:
     """What a call is about to touch: judged by `permissions`, shown by the approval panel.
 
     `paths` are real paths (symbolic links resolved). `diff` and `command` have their control characters spelled out
-    for people only; the command judged and run is the one in the arguments.
+    for people only; the command judged and run is the one in the arguments. Of a server's tool `command` shows the
+    arguments, and `reads` is the server's own word that it changes nothing.
     """
 
-    kind: Literal["read", "write", "run", "recall"]
+    kind: Literal["read", "write", "run", "recall", "server"]
     paths: tuple[Path, ...] = ()
     command: str = ""
     diff: str = ""
     why: str = ""
+    reads: bool = False
 
 
 class Tool(Protocol):

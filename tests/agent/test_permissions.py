@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.permission_rules import BadRule, Rule, Rules, granted, remember, remembered
-from agent.permissions import Allow, Ask, Deny, Verdict, judge
+from agent.permissions import PLANNING, Allow, Ask, Deny, Verdict, judge
 from agent.tools import Need, Workspace
 from agent.wire import Mode
 from tests.agent.adversarial_lines import ALLOWED, LINES, WRITTEN_INSIDE
@@ -271,6 +271,32 @@ def test_allow_rules_do_not_widen_plan_mode(bench: Bench) -> None:
     everything = rules(["bash", "write", "bash(make)"])
     assert isinstance(bench.line("make", "plan", everything), Deny)
     assert isinstance(bench.path("write", "a.py", "plan", everything), Deny)
+
+
+@pytest.mark.parametrize(
+    ("mode", "reads", "rules", "expected"),
+    [
+        ("ask", False, Rules(), Ask("a tool of an MCP server", "*")),
+        ("edits", True, Rules(), Ask("a tool of an MCP server, which says that it only reads", "*")),
+        ("auto", False, Rules(), Allow()),
+        ("auto", False, Rules(ask=(Rule.of("mcp__time__*"),)), Ask("a tool of an MCP server", "*")),
+        ("plan", False, Rules(allow=(Rule.of("mcp__time__*"),)), Deny(PLANNING)),
+        ("plan", True, Rules(), Ask("a tool of an MCP server, which says that it only reads", "*")),
+        ("ask", False, Rules(allow=(Rule.of("mcp__time__*"),)), Allow()),
+        ("ask", False, Rules(allow=(Rule.of("mcp__other__*"),)), Ask("a tool of an MCP server", "*")),
+        ("ask", False, Rules(allow=granted("mcp__time__convert", "*")), Allow()),
+        ("auto", False, Rules(deny=(Rule.of("mcp__*"),)), Deny("refused by the rule deny mcp__*")),
+    ],
+)
+def test_a_server_s_tool_is_judged_by_its_name_and_by_what_the_server_says(
+    bench: Bench, mode: Mode, reads: bool, rules: Rules, expected: object
+) -> None:
+    assert judge(Need("server", reads=reads), "mcp__time__convert", mode, rules, bench.ws) == expected
+
+
+def test_a_rule_for_a_server_s_tool_that_cannot_be_read_still_closes_it() -> None:
+    rules, wrong = Rules.of(allow=["mcp__Time__x(y)"], deny=["mcp__Time__x(y)"])
+    assert (rules.allow, rules.deny) == ((), (Rule("mcp__Time__x"),)) and len(wrong) == 2
 
 
 def test_a_tool_of_somebody_else_is_asked_about_by_name(bench: Bench) -> None:

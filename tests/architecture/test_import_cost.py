@@ -32,7 +32,7 @@ def brought_in(module: str) -> set[str]:
 
 
 SCREENS = {"textual", "rich", "prompt_toolkit"}
-RUNTIMES = {"litellm", "openai", "pydantic", "xllamacpp"}
+RUNTIMES = {"litellm", "mcp", "openai", "pydantic", "xllamacpp"}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from agent import places, settings
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
 from agent.log_file import Disk
+from agent.mcp.server import servers_of
+from agent.mcp.servers import Servers
 from agent.model import Endpoint, Model, ModelError, Request
 from agent.models.catalogue import Catalogue
 from agent.models.learned import Learned
@@ -132,6 +134,7 @@ class Story:
             Endpoints(chosen, {"OPENAI_API_KEY": "k"}), self.count, prompts, self.heard, self.clock, ENVIRON,
             self.interactive, "test", self.summary_deadline, self.disk,
             load=lambda: settings.load(self.folder, self.places, {}, self.flags),
+            servers=Servers(servers_of(chosen, self.folder), self.places, ENVIRON, patience=PATIENCE),
         )  # fmt: skip
 
     async def __aenter__(self) -> Story:

@@ -1,0 +1,111 @@
+"""Tools of servers that come after a session's start, or change: when they join, and what is said until then.
+
+Not the servers (those are `agent.mcp.servers`). The tool list is part of the cached prefix, so a change costs a reading
+of everything: it waits for a rewrite, which costs that anyway, or for the user's `/reload`, whose price is told.
+
+Invariants
+ 1. A session's list changes by a `Reloaded` record only.
+ 2. A server that has not said what it offers keeps the tools the session knows of it.
+ 3. Before anything was answered a change costs nothing, and is taken in at the next message.
+"""
+
+from __future__ import annotations
+
+import json
+
+from agent.mcp.names import server_of, server_part
+from agent.mcp.servers import Servers
+from agent.mcp.tool import equipped
+from agent.request import canonical
+from agent.session import Session
+from compaction.records import AssistantSaid, Reloaded
+from compaction.tokens import CALL, calibration
+
+
+def theirs(servers: Servers | None, known: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The schemas of servers' tools as canonical JSON, in the order sent; `known` are the session's so far."""
+    texts: list[str] = []
+    for held in [] if servers is None else servers.enabled:
+        if held.tools is None:
+            part = server_part(held.server.name)
+            texts += [text for text in known if server_of(name_of(text)) == part]
+        else:
+            texts += [canonical(tool.schema) for tool in held.tools]
+    return tuple(texts)
+
+
+def name_of(text: str) -> str:
+    """The tool that a canonical schema is about."""
+    function = json.loads(text).get("function")
+    return str(function.get("name")) if isinstance(function, dict) else ""
+
+
+def wanted(session: Session) -> tuple[str, ...]:
+    """The list the session would have if it started now; ours stay as they were at its start."""
+    view, servers = session.view, session.kit.servers
+    if servers is None or not servers.held:
+        return view.tools
+    ours = tuple(text for text in view.tools if server_of(name_of(text)) is None)
+    return ours + theirs(servers, view.tools)
+
+
+def difference(session: Session) -> str:
+    """What would change, in a few words; empty for nothing."""
+    now, then = session.view.tools, wanted(session)
+    if now == then:
+        return ""
+    old, new = {name_of(t): t for t in now}, {name_of(t): t for t in then}
+    counts = {
+        "new": sum(name not in old for name in new),
+        "gone": sum(name not in new for name in old),
+        "changed": sum(old[name] != new[name] for name in new if name in old),
+    }
+    said = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "in another order"
+    of = {server_of(name) or "" for name in {*old, *new} if old.get(name) != new.get(name)}
+    servers = session.kit.servers
+    held = [servers.of_part(part) for part in sorted(of)] if servers is not None else []
+    names = ", ".join(one.name if one is not None else part for one, part in zip(held, sorted(of), strict=True))
+    return f"MCP tools{f' of {names}' if names else ''}: {said}"
+
+
+def told(session: Session) -> None:
+    """Says once that the list is not what the session holds, and what taking it in now costs."""
+    said = difference(session)
+    if not said or _unanswered(session):
+        return
+    tokens = session.size().total
+    session.tell(
+        f"{said}; they join at the next prune or compaction. /reload takes them in now: "
+        f"{tokens:,} cached tokens are read anew"
+    )
+
+
+async def join(session: Session) -> None:
+    """After a rewrite: the list as it is now, where there is room for it below the trigger."""
+    said = difference(session)
+    if not said:
+        return
+    view, then = session.view, wanted(session)
+    added = sum(CALL + session.ruler.text(t) for t in then) - sum(CALL + session.ruler.text(t) for t in view.tools)
+    budget = session.budget
+    if budget.automatic and session.size().total + round(added * calibration(view)) > budget.trigger:
+        session.tell(f"{said}; there is no room for them below the trigger, so they wait")
+        return
+    await take_in(session, then)
+
+
+async def join_free(session: Session) -> None:
+    """At a message: what came before anything was answered."""
+    if _unanswered(session) and difference(session):
+        await take_in(session, wanted(session))
+
+
+async def take_in(session: Session, tools: tuple[str, ...]) -> None:
+    """Another list from here on."""
+    view = session.view
+    await session.append(Reloaded(view.system, view.instructions, tools))
+    session.tools = equipped(tools, session.kit.servers)
+
+
+def _unanswered(session: Session) -> bool:
+    return not any(isinstance(record.body, AssistantSaid) for record in session.log.records)

@@ -1,0 +1,355 @@
+"""All MCP servers of a program, as its sessions use them: started when needed, listed, called, watched.
+
+Not the protocol (that is the child process, `host`) and not a tool. Used from the worker's loop alone.
+
+Invariants
+ 1. One child process for all of them, and none before a server is to be started.
+ 2. A server that ended is started anew by the next call; one that ends again and again is left alone for a while, and
+    every sentence about it says so.
+ 3. What a server offers is known from its last list until it says otherwise; a list that differs is told once, as
+    `changed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from agent.mcp.names import server_part
+from agent.mcp.offered import Lists, Offered, offered
+from agent.mcp.server import Server, Unset
+from agent.models.host_process import Exchange, HostProcess
+from agent.models.pipe import Message
+from agent.places import Places
+from agent.sanitise import one_line
+
+# Seconds for a server to connect and list: a package runner fetches it first, which takes a slow line a minute.
+CONNECT = 90.0
+
+# Seconds a new session waits for servers that are started for the first time: Python servers take 2, others less. A
+# run without a screen has no later, so it waits as long as a package runner takes to fetch one.
+LISTED, LISTED_ALONE = 6.0, 60.0
+
+# Seconds for our own child to be ready: its import takes 1 to 3, on a cold disk several times that.
+READY = 60.0
+
+# A server that ended may be tried again at once the first time, then after 4, 8, 16 … seconds, a minute at most.
+LONGEST_WAIT = 60.0
+
+# Seconds the program waits at its end for servers to leave; the child goes on ending them by itself.
+LEAVING = 1.0
+
+# Seconds for the child to confirm that a call was stopped; it takes about 0.01.
+CONFIRM = 0.5
+
+State: TypeAlias = Literal["off", "not started", "starting", "running", "ended", "failed"]
+
+
+class Down(Exception):
+    """A server cannot be asked now; with a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a call. `images` are (kind, base64)."""
+
+    texts: tuple[str, ...] = ()
+    images: tuple[tuple[str, str], ...] = ()
+    failed: bool = False
+
+
+@dataclass
+class Held:
+    """One server and what is known of it. `tools` None: never listed. `deaths` in a row, since the last good call."""
+
+    server: Server
+    log: Path
+    tools: tuple[Offered, ...] | None = None
+    state: State = "not started"
+    why: str = ""
+    said: str = ""
+    deaths: int = 0
+    not_before: float = 0.0
+    left_out: tuple[str, ...] = ()
+    starting: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its name, safe to show."""
+        return one_line(self.server.name, 40)
+
+
+class Servers:
+    """The servers of the settings. `changed` is called when a list differs from what was known, `tell` with sentences.
+
+    `clock` gives seconds, for back-off; `patience` is how long a new session waits for them, seconds.
+    """
+
+    def __init__(
+        self, servers: Sequence[Server], places: Places, environ: Mapping[str, str], *, python: str = sys.executable,
+        clock: Callable[[], float] = time.monotonic, patience: float = LISTED,
+    ) -> None:  # fmt: skip
+        self._python, self._environ, self._clock, self._patience = python, environ, clock, patience
+        self._lists = Lists(places.cache / "mcp")
+        self._logs = places.state / "mcp"
+        self.held: dict[str, Held] = {}
+        self.adopt(servers)
+        self._process: HostProcess | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self.changed: Callable[[], None] = lambda: None
+        self.tell: Callable[[str], None] = lambda text: None
+
+    @property
+    def enabled(self) -> list[Held]:
+        """Those that are not switched off, in the settings' order."""
+        return [held for held in self.held.values() if held.server.enabled]
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None while there is none."""
+        return None if self._process is None else self._process.pid
+
+    def adopt(self, servers: Sequence[Server]) -> None:
+        """These from now on: what stands unchanged among them goes on, others end."""
+        before = self.held
+        self.held = {server.name: self._holding(server, before.get(server.name)) for server in servers}
+        for name, held in before.items():
+            if self.held.get(name) is not held:
+                if held.starting is not None:
+                    held.starting.cancel()
+                if self._process is not None and not self._process.gone:
+                    self._process.open({"name": name}, "stop")
+
+    def _holding(self, server: Server, before: Held | None) -> Held:
+        if before is not None and before.server == server:
+            return before
+        held = Held(server, self._logs / f"{server_part(server.name)}.log")
+        held.tools = self._lists.load(server.digest) if server.enabled else ()
+        held.state = "not started" if server.enabled else "off"
+        return held
+
+    def begin(self) -> None:
+        """Starts every server that has not been, without waiting."""
+        for held in self.enabled:
+            if held.state == "not started" and held.starting is None:
+                self._start(held)
+
+    def unlisted(self) -> list[Held]:
+        """Those on their way of which nothing is known yet."""
+        return [held for held in self.enabled if held.tools is None and held.starting is not None]
+
+    async def listed(self) -> None:
+        """Waits until something is known of all of them, as long as a new session waits."""
+        waiting = {held.starting for held in self.unlisted() if held.starting is not None}
+        if waiting:
+            await asyncio.wait(waiting, timeout=self._patience)
+
+    def tools(self) -> tuple[Offered, ...]:
+        """All that is known to be offered, in the order it is sent."""
+        return tuple(tool for held in self.enabled for tool in held.tools or ())
+
+    def find(self, name: str) -> Offered | None:
+        """A tool by the name the model knows."""
+        return next((tool for tool in self.tools() if tool.name == name), None)
+
+    def of_part(self, part: str | None) -> Held | None:
+        """The server whose part of a name this is."""
+        return next((held for held in self.held.values() if server_part(held.server.name) == part), None)
+
+    async def call(self, tool: Offered, arguments: Mapping[str, Any]) -> Reply:
+        """One call. Cancelling it stops it at the server. Raises `Down` with a sentence for whatever went wrong."""
+        held = self.held[tool.server]
+        process = await self.up(held)
+        timeout = held.server.timeout
+        question = {"name": held.server.name, "tool": tool.tool, "arguments": dict(arguments), "timeout": timeout}
+        exchange = process.open(question, "call")
+        try:
+            message = await exchange.messages.get()
+        finally:
+            await _confirm(process, exchange)
+        if message is None:
+            self._died(held, "our own process for servers ended")
+            raise Down(f"the server {held.name} was lost during the call: our process for servers ended{_again(held)}")
+        if (error := message.get("error")) is not None:
+            if error["ended"]:
+                self._died(held, "it ended during a call")
+                raise Down(f"the server {held.name} ended during the call{self._log_of(held)}{_again(held)}")
+            if error["late"]:
+                raise Down(f"the server {held.name} gave no answer in {timeout:g} s; the call was stopped")
+            raise Down(f"the server {held.name} says: {one_line(error['why'], 500)}")
+        held.deaths = 0
+        done = message["done"]
+        return Reply(tuple(done["texts"]), tuple((kind, data) for kind, data in done["images"]), done["failed"])
+
+    async def up(self, held: Held) -> HostProcess:
+        """The child, with this server running in it. Raises `Down`."""
+        if not held.server.enabled:
+            raise Down(f"the server {held.name} is switched off")
+        self.look()
+        if held.state != "running" and held.starting is None:
+            wait = held.not_before - self._clock()
+            if wait > 0:
+                raise Down(
+                    f"the server {held.name} ended {held.deaths} times in a row; it is tried again in {wait:.0f} s, "
+                    f"or at once by /mcp restart {held.name}"
+                )
+            self._start(held)
+        if held.starting is not None:
+            await asyncio.wait({held.starting})
+        if held.state != "running" or self._process is None:
+            raise Down(f"the server {held.name} cannot be started: {held.why}{self._log_of(held)}")
+        return self._process
+
+    def look(self) -> None:
+        """Notices that our own process for servers is gone, and with it all that ran in it."""
+        if self._process is not None and self._process.gone:
+            for held in self.held.values():
+                if held.state == "running":
+                    held.state, held.why = "ended", "our own process for servers ended"
+
+    def restart(self, name: str) -> str:
+        """Starts a server anew, without waiting; what is said about it. What it was doing ends."""
+        held = self.held.get(name) or self.of_part(name)
+        if held is None:
+            known = ", ".join(one.name for one in self.held.values()) or "none is configured"
+            return f"there is no MCP server {one_line(name, 40)!r}; the servers: {known}"
+        if not held.server.enabled:
+            return f"the server {held.name} is switched off in the settings"
+        if held.starting is not None:
+            return f"the server {held.name} is being started"
+        held.deaths, held.not_before = 0, 0.0
+        self._start(held, loud=True)
+        return f"starting the server {held.name} anew"
+
+    async def aclose(self) -> None:
+        """Ends everything. Idempotent."""
+        self._closed = True
+        for held in self.held.values():
+            if held.starting is not None:
+                held.starting.cancel()
+                await asyncio.wait({held.starting})
+        process, self._process = self._process, None
+        if process is not None:
+            await process.leave(LEAVING)
+
+    # ── starting ──
+
+    def _start(self, held: Held, *, loud: bool = False) -> None:
+        held.state, held.why = "starting", ""
+        held.starting = asyncio.ensure_future(self._started(held, loud))
+
+    async def _started(self, held: Held, loud: bool) -> None:
+        try:
+            why = await self._connected(held)
+        finally:
+            held.starting = None
+        if why is not None:
+            self._died(held, why, "failed")
+            self.tell(f"the server {held.name} cannot be started: {held.why}{self._log_of(held)}")
+        elif loud:
+            self.tell(f"the server {held.name} runs: {len(held.tools or ())} tools")
+
+    async def _connected(self, held: Held) -> str | None:
+        """Starts one server and takes its list in; why it failed, or None."""
+        try:
+            spec = held.server.spelled(self._environ)
+        except Unset as unset:
+            return f"the variable {unset} is not set, and the settings refer to it"
+        process = await self._host()
+        if process is None:
+            return "our own process for servers does not start"
+        exchange = process.open({**spec, "log": str(held.log), "patience": CONNECT}, "start")
+        message = await exchange.messages.get()
+        if message is None:
+            return "our own process for servers ended"
+        if (error := message.get("error")) is not None:
+            return f"no answer in {CONNECT:.0f} s" if error["late"] else one_line(error["why"] or "it ended", 300)
+        held.state, held.said = "running", one_line(message["done"]["server"], 80)
+        self._take_list(held, message["done"]["tools"])
+        return None
+
+    async def _host(self) -> HostProcess | None:
+        async with self._opening:
+            if self._process is not None and self._process.gone:
+                await self._process.aclose()
+                self._process = None
+            if self._process is None and not self._closed:
+                try:
+                    self._process = HostProcess(
+                        self._python, self._logs / "host.log", module="agent.mcp.host", heard=self._heard
+                    )
+                except OSError:
+                    return None
+                await self._process.attach()
+            process = self._process
+            if process is None or process.ready is None:
+                return None
+            done, _ = await asyncio.wait({process.ready}, timeout=READY)
+            if not done:
+                process.kill("it did not become ready")
+            return None if process.gone or not done else process
+
+    # ── what comes unasked ──
+
+    def _heard(self, message: Message) -> None:
+        held = self.held.get(message.get("name", ""))
+        if held is None:
+            return
+        if message.get("op") == "changed":
+            self._take_list(held, message["tools"])
+        elif message.get("op") == "ended" and held.state == "running":
+            self._died(held, one_line(str(message.get("why") or "it ended by itself"), 300))
+            self.tell(f"the server {held.name} ended{self._log_of(held)}{_again(held)}")
+
+    def _take_list(self, held: Held, listed: Sequence[Mapping[str, Any]]) -> None:
+        tools, left_out = offered(held.server.name, listed)
+        if left_out != held.left_out:
+            held.left_out = left_out
+            for text in left_out:
+                self.tell(f"a tool of the server {held.name} is left out: {text}")
+        if tools != held.tools:
+            held.tools = tools
+            # Without it, the next start waits for the server; nothing else is lost.
+            with suppress(OSError):
+                self._lists.keep(held.server.digest, tools)
+            self.changed()
+
+    def _died(self, held: Held, why: str, state: State = "ended") -> None:
+        if held.state in ("running", "starting"):
+            held.deaths += 1
+            held.not_before = self._clock() + _wait(held.deaths)
+        held.state, held.why = state, why
+
+    @staticmethod
+    def _log_of(held: Held) -> str:
+        return f" (its log: {held.log})" if held.log.exists() else ""
+
+
+def _again(held: Held) -> str:
+    if held.deaths < 2:
+        return "; the next call starts it anew"
+    return f"; that was {held.deaths} times in a row, so it is left alone for {_wait(held.deaths):.0f} s"
+
+
+def _wait(deaths: int) -> float:
+    """How long a server that ended so often is left alone, seconds."""
+    return 0.0 if deaths < 2 else min(LONGEST_WAIT, 2.0**deaths)
+
+
+async def _confirm(process: HostProcess, exchange: Exchange) -> None:
+    """Stops a call that is not over, and waits shortly for the child's word."""
+    if exchange.over.is_set():
+        return
+    process.cancel(exchange)
+    waiting = asyncio.ensure_future(exchange.over.wait())
+    try:
+        await asyncio.wait({waiting}, timeout=CONFIRM)
+    finally:
+        waiting.cancel()

@@ -1,0 +1,122 @@
+"""A server's tool as the loop runs it, by the name and schema that the session's log holds.
+
+Not the server (that is `servers`). The schema sent is the log's own; what stands behind the name is looked up when it
+is called, so that a resume, a server that came late and one that is gone are all the same case.
+
+Invariants
+ 1. `run` never raises but for cancellation; a server that is gone, ends or is late is a failed result of one sentence.
+ 2. What a server answers is foreign: images are checked before they join the conversation.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+
+from agent.mcp.names import server_of
+from agent.mcp.offered import Offered
+from agent.mcp.servers import Down, Servers
+from agent.sanitise import one_line, scrub, visible
+from agent.tools import TOOLS
+from agent.tools.contract import Args, Need, Refused, Result, Schema, Tool
+from agent.tools.images import data_url
+from agent.tools.workspace import Workspace
+
+# Arguments in a title: enough to tell two calls apart on one line; characters.
+TITLE = 80
+
+# Pictures of one result; a page of them is worth no more, at some 1,600 tokens each.
+MOST_IMAGES = 10
+
+
+class McpTool:
+    """One tool. `servers` None: nothing is configured, and whatever the log says is gone."""
+
+    def __init__(self, schema: Schema, servers: Servers | None) -> None:
+        self._schema, self._servers = schema, servers
+
+    @property
+    def name(self) -> str:
+        """As the model calls it."""
+        return str(self._schema["function"]["name"])
+
+    def schema(self, short: bool) -> Schema:
+        """As the log holds it."""
+        return self._schema
+
+    def title(self, args: Args) -> str:
+        """Server, tool, and what fits of the arguments."""
+        found = self._found()
+        name = self.name if found is None else f"{found.server} {found.tool}"
+        said = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in args.items()]
+        return one_line(" ".join([name, *said]), TITLE)
+
+    def need(self, args: Args, ws: Workspace) -> Need:
+        """A yes to this server's tool; the arguments are shown whole. Raises `Refused` for one that is gone."""
+        found = self._found()
+        if found is None and self._held() is None:
+            raise Refused(self._gone())
+        shown = visible(json.dumps(args, ensure_ascii=False, indent=1)) if args else ""
+        reads = found is not None and found.reads
+        return Need("server", command=shown, reads=reads)
+
+    async def run(self, args: Args, ws: Workspace, call_id: str) -> Result:
+        """Asks the server."""
+        try:
+            found = await self._settled()
+            assert self._servers is not None
+            reply = await self._servers.call(found, json.loads(scrub(json.dumps(args, ensure_ascii=False))))
+        except Down as down:
+            return Result(f"{down}.", failed=True)
+        images, notes = _pictures(reply.images)
+        text = "\n\n".join(part for part in (*(t for t in reply.texts if t.strip()), *notes) if part)
+        return Result(text or ("[a picture]" if images else "[no output]"), reply.failed, images=images)
+
+    def _found(self) -> Offered | None:
+        return None if self._servers is None else self._servers.find(self.name)
+
+    def _held(self) -> object | None:
+        return None if self._servers is None else self._servers.of_part(server_of(self.name))
+
+    async def _settled(self) -> Offered:
+        """The tool, once its server has said what it offers. Raises `Down`."""
+        held = None if self._servers is None else self._servers.of_part(server_of(self.name))
+        if self._servers is None or held is None:
+            raise Down(self._gone())
+        if held.tools is None:
+            await self._servers.up(held)
+        found = self._servers.find(self.name)
+        if found is None:
+            raise Down(f"the server {held.name} offers no such tool any more")
+        return found
+
+    def _gone(self) -> str:
+        return f"{self.name} belongs to an MCP server that is not in the settings any more"
+
+
+def _pictures(images: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], list[str]]:
+    """The pictures that a provider would take, and a note for each that it would not."""
+    taken: list[str] = []
+    notes: list[str] = []
+    for kind, data in images:
+        try:
+            if len(taken) == MOST_IMAGES:
+                raise Refused(f"at most {MOST_IMAGES} are passed on")
+            taken.append(data_url(base64.b64decode(data, validate=True)))
+        except (Refused, binascii.Error) as error:
+            notes.append(f"[a picture ({one_line(kind, 40)}) was left out: {error}]")
+    return tuple(taken), notes
+
+
+def equipped(texts: Sequence[str], servers: Servers | None) -> dict[str, Tool]:
+    """The tools of a session by name: ours, and those of servers that its schemas (canonical JSON) name."""
+    tools: dict[str, Tool] = {tool.name: tool for tool in TOOLS}
+    for text in texts:
+        schema: Mapping[str, object] = json.loads(text)
+        function = schema.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if isinstance(name, str) and name not in tools:
+            tools[name] = McpTool(dict(schema), servers)
+    return tools
