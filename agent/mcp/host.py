@@ -18,7 +18,6 @@ Invariants
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import sys
 import threading
@@ -136,7 +135,9 @@ def load_library() -> ModuleType:
     """`connection`, and with it the library."""
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join([*filter(None, [os.environ.get(name)]), *LOOPBACK])
-    return importlib.import_module("agent.mcp.connection")
+    from agent.mcp import connection
+
+    return connection
 
 
 class Inbox:
