@@ -94,7 +94,7 @@ def session_of(records: Iterable[Record]) -> Session:
     first = next((r for r in records if isinstance(r.body, Started)), None)
     started = first.body if first and isinstance(first.body, Started) else None
     titles = [r.body.name for r in records if isinstance(r.body, SettingsChanged) and r.body.name]
-    said = [r.body.text for r in records if isinstance(r.body, UserSaid) and r.body.how == "typed"]
+    said = [r.body.said for r in records if isinstance(r.body, UserSaid) and r.body.how == "typed"]
     replies = [r.body for r in records if isinstance(r.body, (AssistantSaid, Compacted))]
     used = [reply.usage for reply in replies if reply.usage]
     costs = [reply.cost for reply in replies if reply.cost is not None]
@@ -149,6 +149,8 @@ def _user(record: Record, said: UserSaid) -> Entry:
     if said.how == "shell":
         return Entry(record.id, record.at, "user", "You, in the shell", blocks=(Block("", text.strip("\n")),))
     meta = ["joined the running turn"] if said.how == "steered" else []
+    if said.typed is not None:
+        meta.append(f"typed as {_line(said.typed)}")
     if said.admitted is not None:
         meta.append(f"the model was shown {said.admitted:,} of {len(said.text):,} characters")
     return Entry(record.id, record.at, "user", "You", tuple(meta), text.strip("\n"), images=said.images)

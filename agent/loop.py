@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from agent import compactor, late, wishes
 from agent.admission import admit, prompt_tokens, unusable
+from agent.customs import resolved
 from agent.ending import End
 from agent.mentions import expand, pictures
 from agent.model import (
@@ -79,8 +80,11 @@ class _Refused(Exception):
 
 async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
     """One user turn, from the prompt to the last answer."""
+    message = await resolved(session, text)
+    if isinstance(message, End):
+        return message
     try:
-        images = (*images, *pictures(text, session.workspace.folder))
+        images = (*images, *pictures(message.text, session.workspace.folder))
         problem = unusable(images)
     except Refused as refused:
         problem = str(refused)
@@ -88,7 +92,8 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
         session.emit(Returned(text, problem, 1))
         return End("refused", problem, 1)
     await late.join_free(session)
-    said = admit(session, expand(text, session.workspace.folder, session.warn), images)
+    said = admit(session, expand(message.text, session.workspace.folder, session.warn), images)
+    said = replace(said, typed=message.typed)
     refusal = check_prompt(session.view, session.ruler, session.budget, prompt_tokens(session, said))
     if refusal is not None:
         session.emit(Returned(text, refusal.text, 3))
@@ -146,10 +151,14 @@ async def _steered(session: Session) -> bool:
     """Takes in what the user steered with: it joins the running turn. Whether there was anything."""
     joined = False
     while session.steered:
-        said = admit(session, expand(session.steered[0], session.workspace.folder, session.warn))
+        message = await resolved(session, session.steered[0])
+        if isinstance(message, End):
+            del session.steered[0]
+            continue
+        said = admit(session, expand(message.text, session.workspace.folder, session.warn))
         # Taken off once it is on its way to the disk: an interrupt at this await leaves it in one place only.
         del session.steered[0]
-        await session.append(replace(said, how="steered"))
+        await session.append(replace(said, how="steered", typed=message.typed))
         joined = True
     return joined
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from typing import Any, Literal
 from agent import metering, sandbox, sessions
 from agent.agreeing import Agreed, agree
 from agent.at_hand import AtHand, at_hand
+from agent.custom_files import CustomCommand, read_commands
 from agent.forecast import Forecast, forecast
 from agent.looking_up import Hit, Whole, hits, whole
 from agent.model_rows import ModelRow, Switch, model_rows
@@ -111,6 +112,17 @@ class Reading:
     def inspected(self, path: Path) -> Inspected:
         """The view item by item, with the meter."""
         return metering.inspected(self.session(path))
+
+    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]:
+        """The user's own commands and this project's, by name, and a sentence for each file that is none.
+
+        `taken` are the program's own names, which no file can take.
+        """
+        found = read_commands(self.kit.places, self.folder)
+        refused = [c for name, c in found.commands.items() if name in taken]
+        problems = [f"{c.path}: no command, for /{c.name} is one of the program's own" for c in refused]
+        rows = sorted((c for name, c in found.commands.items() if name not in taken), key=lambda c: c.name)
+        return rows, (*found.problems, *problems)
 
     def agree(self, *, withdraw: bool) -> Agreed:
         """Trusts this project's settings file, or takes that back: the one thing here that is written down."""
@@ -317,4 +329,4 @@ def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tupl
     )
 
 
-__all__ = ["AtHand", "Hit", "ModelRow", "Reading", "RequestRow", "Switch", "Whole"]
+__all__ = ["AtHand", "CustomCommand", "Hit", "ModelRow", "Reading", "RequestRow", "Switch", "Whole"]

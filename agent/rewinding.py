@@ -112,7 +112,7 @@ def _message(session: Session, before: int) -> UserSaid:
 
 def _typed(said: UserSaid) -> str:
     """The message as it was written, without what the files it names brought along."""
-    return _ATTACHED.sub("", said.text)
+    return _ATTACHED.sub("", said.said)
 
 
 async def _go_back(session: Session, before: int, said: UserSaid) -> None:

@@ -131,8 +131,8 @@ def _head(log: Path) -> tuple[Record | None, str]:
     first: Record | None = None
     for record in islice(heads(log), HEAD):
         first = first or record
-        if isinstance(record.body, UserSaid) and record.body.how == "typed" and record.body.text.strip():
-            return first, record.body.text
+        if isinstance(record.body, UserSaid) and record.body.how == "typed" and record.body.said.strip():
+            return first, record.body.said
     return first, ""
 
 

@@ -9,9 +9,11 @@ Invariants
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+from agent.customs import find_theirs
 from agent.mcp.server import servers_of
 from agent.permission_rules import Rules
 from agent.project_file import Quoted, quoted_settings
@@ -20,8 +22,8 @@ from agent.session import Session
 from agent.settings import Settings, SettingsError, settings_of, waiting
 from agent.settings_keys import KEYS
 from agent.tools import Environment
-from agent.trust import Trust
-from agent.wire import Finished, Proposed, SetTrust
+from agent.trust import Trust, fingerprint
+from agent.wire import Finished, Proposed, Returned, SetTrust
 from compaction.records import SettingsChanged
 
 # What a trusted file may set that this session does not follow, and when it will.
@@ -58,6 +60,8 @@ def offer(session: Session, *, asked: bool = False) -> None:
 async def answered(session: Session, command: SetTrust) -> Finished:
     """Carries out what the user said of the file."""
     file = Path(command.path)
+    if command.then:
+        return await _of_a_command(session, command)
     if command.choice == "later":
         return Finished("trust", False, 0, None, "not used for now; /trust asks again")
     try:
@@ -72,6 +76,27 @@ async def answered(session: Session, command: SetTrust) -> Finished:
         offer(session, asked=True)
         return Finished("trust", False, 1, None, f"{file} changed since it was shown; this is what it says now")
     return await _agreed(session, quoted) if command.choice == "trust" else _never(session, quoted)
+
+
+async def _of_a_command(session: Session, command: SetTrust) -> Finished:
+    """A project's command: agreed to once, then sent; else the message comes back."""
+    text = "not sent; what you typed is back in the prompt"
+    code = 0
+    if command.choice == "trust":
+        found = await asyncio.to_thread(find_theirs, session, command.path)
+        if found is not None and fingerprint(found.content) == command.digest:
+            try:
+                Trust(session.kit.places).grant(found.path, found.content)
+            except OSError as error:
+                text, code = f"that could not be written down: {error.strerror or error}", 1
+            else:
+                # It stands in front of whatever was queued meanwhile, as it did when it was typed.
+                session.steered.insert(0, command.then)
+                return Finished("trust", True, 0, None, f"/{found.name} is sent from now on, until its file changes")
+        else:
+            text, code = f"{command.path} changed since it was shown; send it again to look at it", 1
+    session.emit(Returned(command.then, "", code))
+    return Finished("trust", False, code, None, text)
 
 
 def _never(session: Session, quoted: Quoted) -> Finished:

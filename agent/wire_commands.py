@@ -152,11 +152,15 @@ class ShowTrust:
 
 @dataclass(frozen=True, slots=True)
 class SetTrust:
-    """The user's word on a `Proposed` with this path and digest; `never` is about exactly this content."""
+    """The user's word on a `Proposed` with this path and digest; `never` is about exactly this content.
+
+    `then` is what the proposal said: after a yes to a command's file it is sent, else it comes back as `Returned`.
+    """
 
     path: str
     digest: str
     choice: Literal["trust", "later", "never"]
+    then: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class Proposed:
     """A file of the project is not used until the user agrees to exactly this content; answered by `SetTrust`.
 
     `text` is all of it with nothing hidden; `says` what it would do, a phrase each. `asked`: the user wants to answer
-    now. Nothing waits for the answer.
+    now. Nothing waits for the answer. `then` is a message that is sent after a yes, and comes back after a no.
     """
 
     path: str
@@ -105,6 +105,7 @@ class Proposed:
     text: str
     says: tuple[str, ...]
     asked: bool = False
+    then: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ class UserSaid:
 
     `typed` opens a turn; `steered` joins the running one; `shell` is the output of the user's own `!command`
     (kept for the next request, opens no turn).
+    `typed` is what was typed where `text` was made from it (a command of the user's own).
     `images` are data URLs. `text` is whole; `admitted` is None, or how many characters of it views show (head, tail
     and a pointer), decided once when the message came in.
     """
@@ -105,6 +106,12 @@ class UserSaid:
     how: Literal["typed", "steered", "shell"] = "typed"
     images: tuple[str, ...] = ()
     admitted: int | None = None
+    typed: str | None = None
+
+    @property
+    def said(self) -> str:
+        """What people remember of it: what was typed, not what was made of it."""
+        return self.text if self.typed is None else self.typed
 
 
 @dataclass(frozen=True, slots=True)

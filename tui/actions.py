@@ -14,10 +14,11 @@ from agent.wire import Command
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Show a sentence in the transcript."""
+    """Show a sentence in the transcript. `unknown`: it is about a command that is not there."""
 
     text: str
     level: Literal["notice", "warning", "error"] = "notice"
+    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

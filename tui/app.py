@@ -57,6 +57,7 @@ from agent.wire import (
 from tui import attention
 from tui.actions import Action, Say, Wish
 from tui.ascii_only import AsciiOnly
+from tui.customs import Customs
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
 from tui.first_use import FirstUse
@@ -121,7 +122,7 @@ class UllageApp(App[int]):
         log = self._desk.choices.log
         yield FirstUse(None if log is None or log.chosen else log.at_hand, id="first-use")
         yield TrustPanel(now=self._now, id="trust")
-        popup = Popup(id="popup")
+        popup = Popup(Customs(log), id="popup")
         with Vertical(id="entry"):
             yield popup
             yield Prompt(popup, history=self._history, remember=self._remember, now=self._now, id="prompt")
@@ -202,6 +203,7 @@ class UllageApp(App[int]):
                 self._desk.costs.clear()
                 transcript.forget()
                 prompt.folder = event.folder
+                prompt.popup.read()
                 foot.show(event)
                 attention.title(self, f"ullage · {event.folder}")
             case Appended(record=record, replay=replay):
@@ -245,7 +247,8 @@ class UllageApp(App[int]):
                 prompt.busy = False
                 activity.end()
                 approval.dismiss()
-                prompt.focus()
+                trust = home.query_one(TrustPanel)
+                (trust if trust.deciding else prompt).focus()
                 transcript.unstream()
             case Drafted(text=text):
                 prompt.put_back(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -54,6 +54,12 @@ MEASURE = 76
 LONGEST_RANGE = 10_000
 
 
+# What stands on the page of help where there are none.
+OWN = """\
+none yet: a file commands/NAME.md beside config.toml, or .ullage/commands/NAME.md
+in the project, is sent as a message when /NAME is typed"""
+
+
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
     """One row. `run` gets what was typed after the name, stripped."""
@@ -64,25 +70,27 @@ class SlashCommand:
     run: Callable[[str], Wish]
 
 
-def parse(text: str) -> Wish:
-    """What a line typed at the prompt asks for."""
+def parse(text: str, custom: Collection[str] = ()) -> Wish:
+    """What a line typed at the prompt asks for. `custom` are the names of the user's own commands, which are sent."""
     line = text.strip()
     if line.startswith("!!"):
         return _shell(line[2:].strip(), join=False)
     if line.startswith("!"):
         return _shell(line[1:].strip(), join=True)
-    if found := re.match(r"/([A-Za-z][\w-]*)(?:\s+|$)", line):
-        return slash(found[1], line[found.end() :].strip())
+    if found := re.match(r"/([A-Za-z0-9][\w:-]*)(?:\s+|$)", line):
+        if found[1].lower() not in TABLE and found[1].lower() in custom:
+            return Submit(text)
+        return slash(found[1], line[found.end() :].strip(), custom)
     return Submit(text)
 
 
-def slash(name: str, arguments: str) -> Wish:
+def slash(name: str, arguments: str, custom: Collection[str] = ()) -> Wish:
     """The wish of one slash command; for an unknown name a sentence with the nearest."""
     if command := TABLE.get(name.lower()):
         return command.run(arguments)
-    near = difflib.get_close_matches(name.lower(), TABLE, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), [*TABLE, *custom], n=1, cutoff=0.5)
     hint = f" Did you mean /{near[0]}?" if near else " /help lists them all."
-    return Say(f"There is no command /{name}.{hint}", "warning")
+    return Say(f"There is no command /{name}.{hint}", "warning", unknown=True)
 
 
 def _shell(command: str, *, join: bool) -> Wish:
@@ -212,8 +220,8 @@ TABLE: dict[str, SlashCommand] = {
 }  # fmt: skip
 
 
-def help_text() -> str:
-    """The table as Markdown-free text, one line a command."""
+def help_text(custom: Sequence[tuple[str, str]] = ()) -> str:
+    """The table as Markdown-free text, one line a command; the user's own behind it, from (what is typed, about)."""
     rows = [(f"/{row.name} {row.arguments}".rstrip(), row.help) for row in TABLE.values()]
     rows += [
         ("!command", "run it in the shell; its output joins the context"),
@@ -223,4 +231,6 @@ def help_text() -> str:
     # Here, because measuring cells takes a library that headless commands can do without.
     from tui.flow import columns
 
-    return "\n".join(columns(rows, 32, MEASURE))
+    text = "\n".join(columns(rows, 32, MEASURE))
+    own = "\n".join(columns(list(custom), 32, MEASURE)) if custom else OWN
+    return f"{text}\n\nYour own commands\n{own}"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui.commands import TABLE, SlashCommand
+from tui.customs import Custom, about, hint
 from tui.plain import one_line, safe
 
 # More than fits on any screen helps nobody choose.
@@ -55,19 +56,26 @@ class Candidate:
 def token_at(text: str, cursor: int) -> Token | None:
     """The token that ends at `cursor`, if one that can be completed does."""
     before = text[:cursor]
-    if found := re.fullmatch(r"/([\w-]*)", before):
+    if found := re.fullmatch(r"/([\w:-]*)", before):
         return Token("slash", found[1], 0)
     if found := re.search(r"(?:^|\s)@([^\s@]*)$", before):
         return Token("path", found[1], found.start(1) - 1)
     return None
 
 
-def slashes(query: str) -> list[Candidate]:
-    """Slash commands for `query`, best first; all of them, in the table's order, for nothing."""
-    rows = list(TABLE.values())
-    names = rank(query, [row.name for row in rows]) if query else [row.name for row in rows]
-    found = [TABLE[name] for name in names]
-    return [_slash(row) for row in found]
+def slashes(query: str, custom: Sequence[Custom] = ()) -> list[Candidate]:
+    """Slash commands for `query`, best first; all of them, the user's own behind the table, for nothing."""
+    rows = {row.name: _slash(row) for row in TABLE.values()}
+    rows |= {row.name: _custom(row) for row in custom}
+    names = rank(query, rows) if query else list(rows)
+    return [rows[name] for name in names]
+
+
+def _custom(row: Custom) -> Candidate:
+    words = hint(row)
+    insert = f"/{row.name} " if words else f"/{row.name}"
+    optional = not words or words.startswith("[")
+    return Candidate(insert, f"/{row.name} {words}".rstrip(), about(row), run=optional)
 
 
 def _slash(row: SlashCommand) -> Candidate:

@@ -46,6 +46,7 @@ from tui.pages import Page, PageScreen
 from tui.pickers import Picker
 from tui.picks import Pick
 from tui.plain import plural
+from tui.popup import Popup
 from tui.present import Presenter, sentence
 from tui.priced import budget_of
 from tui.prompt import Prompt, Wished
@@ -139,7 +140,8 @@ class Desk:
     def _sheet(self, what: Literal["help", "keys", "cost"]) -> Screen[None]:
         match what:
             case "help":
-                return PageScreen(lambda: Page("Commands", "", help_text()))
+                customs = self.app.screen_stack[0].query_one(Popup).customs
+                return PageScreen(lambda: Page("Commands", "", help_text(customs.help())))
             case "keys":
                 return PageScreen(lambda: Page("Keys", "", key_help(self.keymap)))
             case "cost":

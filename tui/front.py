@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from compaction.cache import Prices
 from tui.actions import PickSession, Wish
 
 if TYPE_CHECKING:
-    from agent.reading import AtHand, Hit, ModelRow, RequestRow, Whole
+    from agent.reading import AtHand, CustomCommand, Hit, ModelRow, RequestRow, Whole
 
 # Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
 REMEMBERED = 2_000
@@ -71,6 +71,8 @@ class Looks(Protocol):
     def at_hand(self) -> Sequence[AtHand]: ...
 
     def prices(self, model: str) -> Prices | None: ...
+
+    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]: ...
 
 
 @dataclass(frozen=True, slots=True)

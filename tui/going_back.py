@@ -35,7 +35,7 @@ def said(records: Iterable[Record]) -> list[Pick]:
         if isinstance(record.body, Rewound):
             found = {id: text for id, text in found.items() if id < record.body.before}
         elif isinstance(record.body, UserSaid) and record.body.how != "shell":
-            found[record.id] = record.body.text
+            found[record.id] = record.body.said
     return [_message(id, text) for id, text in found.items()][::-1]
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from agent.wire import Event, Quit
 from tui.actions import Wish
+from tui.customs import Customs
 from tui.front import LONGEST_END, Choices, History, Works
 from tui.inline_desk import InlineDesk
 from tui.inline_live import SPIN
@@ -108,12 +109,14 @@ async def _run(
         lambda command: workers[0].send(command),
         recall=Recall(history.prompts()),
         remember=history.remember,
+        customs=Customs(choices.log),
         editor=plain or bool(environ.get("VISUAL") or environ.get("EDITOR")),
     )
     talk.perform = InlineDesk(talk, surface, choices).perform
     workers.append(make_worker(Hop(talk.take_all)))
     with leaving_on_signals(surface, interrupt):
         workers[0].start()
+        surface.read(talk.customs.read, talk.mistakes)
         ticking = None if plain else asyncio.ensure_future(_tick(talk))
         if first is not None:
             asyncio.get_running_loop().call_soon(talk.begin, first)

@@ -81,7 +81,9 @@ class InlineDesk:
             case Say():
                 talk.say(action)
             case ShowSheet(what=what):
-                text = help_text() if what == "help" else KEYS if what == "keys" else talk.costs.table()
+                text = (
+                    help_text(talk.customs.help()) if what == "help" else KEYS if what == "keys" else talk.costs.table()
+                )
                 talk.print([(), *self._sheet(text)])
             case ShowText():
                 self.surface.read(action.load, lambda text: self._text(action, text))

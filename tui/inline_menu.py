@@ -67,7 +67,9 @@ class Menu:
         if token is None:
             self._offer(None, [])
         elif token.kind == "slash":
-            found = completion.slashes(token.query)
+            if not self.open:
+                self._later(self._read())
+            found = completion.slashes(token.query, self._talk().customs.rows)
             whole = [candidate.insert for candidate in found] == [f"/{token.query}"] and not asked
             self._offer(token, [] if whole else found)
         else:
@@ -79,6 +81,17 @@ class Menu:
         self._searching = bool(found)
         self._offer(Token("history", self._buffer.text, 0), found)
         return bool(found)
+
+    async def _read(self) -> None:
+        """The user's own commands anew, when the list opens: a file may be new."""
+        talk = self._talk()
+        talk.mistakes(await asyncio.to_thread(talk.customs.read))
+        token = self.token
+        if self.open and token is not None and token.kind == "slash":
+            marked = self.chosen
+            self._offer(token, completion.slashes(token.query, talk.customs.rows))
+            self.chosen = min(marked, max(0, len(self.candidates) - 1))
+            talk.surface.changed()
 
     async def _find(self, token: Token) -> None:
         talk = self._talk()

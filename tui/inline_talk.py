@@ -51,8 +51,8 @@ from compaction.records import AssistantSaid, Pinned, Record, SettingsChanged, U
 from tui import going_back
 from tui import inline_questions as questions
 from tui.actions import Action, Leave, PickRewind, Say, Wish
-from tui.commands import parse
 from tui.costs import Costs
+from tui.customs import Customs
 from tui.front import TWICE
 from tui.inline_asks import Asks
 from tui.inline_context import Context
@@ -64,7 +64,7 @@ from tui.inline_questions import Question
 from tui.inline_surface import Surface
 from tui.inline_trust import Trusting, found_rows
 from tui.plain import one_line
-from tui.present import Presenter
+from tui.present import Presenter, sentence
 from tui.recall import Recall
 
 # A turn shorter than this was watched; seconds.
@@ -84,6 +84,7 @@ class Talk:
     now: Callable[[], float] = time.monotonic
     presenter: Presenter = field(default_factory=Presenter)
     costs: Costs = field(default_factory=Costs)
+    customs: Customs = field(default_factory=Customs)
     printer: Printer = field(init=False)
     live: Live = field(init=False)
     asks: Asks = field(init=False)
@@ -196,8 +197,8 @@ class Talk:
         match record.body:
             case AssistantSaid(text=text) if text.strip():
                 self.answer = text
-            case UserSaid(text=text, how=how) if how != "shell":
-                self.recall.add(text)
+            case UserSaid(how=how) as body if how != "shell":
+                self.recall.add(body.said)
             case SettingsChanged(mode=said):
                 self.mode = next((mode for mode in get_args(Mode) if mode == said), self.mode)
             case Pinned() if isinstance(self.question, Context):
@@ -231,6 +232,13 @@ class Talk:
         """A sentence of the screen's own."""
         self.printer.show([self.presenter.say(action.level, action.text)])
 
+    def mistakes(self, problems: Sequence[str]) -> None:
+        """Files that were to be commands and are none."""
+        for problem in problems:
+            self.say(Say(sentence(problem), "warning"))
+        if problems:
+            self.flush()
+
     def offer(self, question: Question) -> None:
         """A question of the screen's own."""
         self.asks.ask(question)
@@ -258,7 +266,7 @@ class Talk:
         self.flush()
 
     def _sent(self, text: str, steer: bool) -> None:
-        wish = parse(text)
+        wish = self.customs.parse(text)
         if steer and isinstance(wish, Submit):
             wish = Steer(text)
         self.recall.leave()

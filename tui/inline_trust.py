@@ -12,7 +12,7 @@ from typing import ClassVar
 from agent.wire import Proposed
 from tui.inline_print import Row, prose, row
 from tui.inline_questions import SHOWN, WAITS, Reply
-from tui.trust_words import CHOICES, IGNORED, RUNS, WORDS, answer, lines, title, told
+from tui.trust_words import CHOICES, IGNORED, RUNS, answer, choices, lines, title, told
 
 LATER = "/trust answers; nothing waits for it."
 
@@ -53,8 +53,8 @@ class Trusting:
     @property
     def hint(self) -> str:
         """The choices."""
-        choices = " · ".join(f"{key} {WORDS[choice]}" for key, choice in CHOICES.items())
-        return f"{choices}{' · v all of it' if self._long() else ''} · esc not now"
+        said = " · ".join(f"{key} {words}" for key, words in choices(self.event).items())
+        return f"{said}{' · v all of it' if self._long() else ''} · esc not now"
 
     def rows(self, width: int) -> list[Row]:
         """What it would do, and the file."""
@@ -64,7 +64,8 @@ class Trusting:
         """A letter; Enter is none."""
         if key == "v" and self._long():
             return Reply(rows=tuple(_file(self.event, None)), over=False)
-        choice = CHOICES.get("n" if key == "escape" else key)
+        key = "n" if key == "escape" else key
+        choice = CHOICES[key] if key in choices(self.event) else None
         return WAITS if choice is None else Reply((answer(self.event, choice),))
 
     def line(self, text: str) -> Reply:

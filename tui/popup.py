@@ -5,15 +5,24 @@ Not what is in it (that is `completion`); it holds candidates and a mark, the pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
+from textual import work
 from textual.app import RenderResult
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
 
+from tui import completion
+from tui.actions import Say
 from tui.completion import Candidate, Token
+from tui.customs import Customs
 from tui.plain import safe
+from tui.present import sentence
+from tui.wished import Wished
 
 # Eight rows show the best without hiding the conversation; on a short screen the style sheet allows fewer.
 ROWS = 8
@@ -24,9 +33,41 @@ class Popup(Widget, can_focus=False):
 
     DEFAULT_CSS = "Popup { height: auto; display: none; }"
 
+    class Listed(Message, bubble=False):
+        """A thread has read the user's own commands; `problems` are sentences."""
+
+        def __init__(self, problems: Sequence[str]) -> None:
+            super().__init__()
+            self.problems = problems
+
     chosen: reactive[int] = reactive(0)
     candidates: reactive[tuple[Candidate, ...]] = reactive((), layout=True)
     token: Token | None = None
+
+    def __init__(self, customs: Customs | None = None, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.customs = customs or Customs()
+
+    def slashes(self, query: str) -> list[Candidate]:
+        """Commands for `query`. When the list opens the user's own are read anew: a file may be new."""
+        if not self.open:
+            self.read()
+        return completion.slashes(query, self.customs.rows)
+
+    @work(thread=True, exclusive=True, group="customs")
+    def read(self) -> None:
+        """The user's own commands anew: when a session opens, and when the list does."""
+        self.post_message(self.Listed(self.customs.read()))
+
+    def on_popup_listed(self, message: Listed) -> None:
+        """What is new joins the list that is open; files that are none are named."""
+        if self.open and self.token is not None and self.token.kind == "slash":
+            marked, chosen = self.current(), self.chosen
+            found = completion.slashes(self.token.query, self.customs.rows)
+            self.offer(self.token, found)
+            self.chosen = found.index(marked) if marked in found else min(chosen, max(0, len(found) - 1))
+        for problem in message.problems:
+            self.post_message(Wished(Say(sentence(problem), "warning")))
 
     @property
     def open(self) -> bool:
@@ -39,6 +80,7 @@ class Popup(Widget, can_focus=False):
         self.candidates = tuple(candidates)
         self.chosen = 0
         self.display = bool(candidates)
+        self.screen.set_class(bool(candidates), "-choosing")
 
     def close(self) -> None:
         """Nothing to choose."""

@@ -248,7 +248,12 @@ def user(key: str, number: int, body: UserSaid) -> Block:
     files = [safe(found[1]) for found in ATTACHED.finditer(body.text)]
     if files:
         meta += (f"with {', '.join(files)}",)
-    return Block(key, "user", body=safe(ATTACHED.sub("", body.text)), meta=meta, fold=USER_FOLD, record=number)
+    text = safe(ATTACHED.sub("", body.text))
+    if body.typed is None:
+        return Block(key, "user", body=text, meta=meta, fold=USER_FOLD, record=number)
+    typed = safe(body.typed).strip()
+    fold = Fold(head=min(typed.count("\n") + 1, USER_FOLD.head))
+    return Block(key, "user", body=f"{typed}\n\n{text}", meta=(*meta, "sent as below"), fold=fold, record=number)
 
 
 def assistant(key: str, number: int, body: AssistantSaid) -> Iterator[Block]:

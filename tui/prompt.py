@@ -33,9 +33,7 @@ from tui.actions import (
     Scroll,
     ShowSheet,
     ToggleFolds,
-    Wish,
 )
-from tui.commands import parse
 from tui.completion import Candidate, Token
 from tui.editor import edited
 from tui.front import TWICE
@@ -43,20 +41,13 @@ from tui.line_editor import LineEditor
 from tui.pastes import Pastes, cleaned
 from tui.popup import Popup
 from tui.recall import Recall
+from tui.wished import Wished as Wished
 
 # A listing of the folder is good for this long: a file made a minute ago should be found; seconds.
 LISTING_FRESH = 20.0
 
 NEWLINE_KEYS = frozenset({"shift+enter", "ctrl+j", "shift+\r", "alt+enter"})
 STEER_KEYS = frozenset({"ctrl+enter", "ctrl+\r", "ctrl+s"})
-
-
-class Wished(Message):
-    """The user wants something: of the worker, or of the screen."""
-
-    def __init__(self, wish: Wish) -> None:
-        super().__init__()
-        self.wish = wish
 
 
 class Prompt(LineEditor):
@@ -124,7 +115,7 @@ class Prompt(LineEditor):
     def learn(self, record: Record, *, replay: bool) -> None:
         """What was said before this program ran can be had again with Up."""
         if replay and isinstance(record.body, UserSaid) and record.body.how != "shell":
-            self._recall.add(record.body.text)
+            self._recall.add(record.body.said)
 
     def put_back(self, text: str) -> None:
         """A text that was not taken comes back as the draft, before whatever is being written."""
@@ -211,7 +202,7 @@ class Prompt(LineEditor):
         text = self._pastes.unfold(self.text)
         if not text.strip():
             return
-        wish = parse(text)
+        wish = self.popup.customs.parse(text)
         if steer and isinstance(wish, Submit):
             wish = Steer(text)
         shown = self.text
@@ -337,7 +328,7 @@ class Prompt(LineEditor):
         if token is None:
             self.popup.close()
         elif token.kind == "slash":
-            found = completion.slashes(token.query)
+            found = self.popup.slashes(token.query)
             if [candidate.insert for candidate in found] == [f"/{token.query}"] and not open_for_any:
                 found = []
             self.popup.offer(token, found)

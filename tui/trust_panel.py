@@ -26,7 +26,7 @@ from agent.wire import Event, Finished, Opened, Proposed
 from tui.front import SETTLE
 from tui.meter_bar import SHORT_ROWS
 from tui.prompt import Prompt, Wished
-from tui.trust_words import CHOICES, IGNORED, RUNS, WORDS, answer, lines, title, told
+from tui.trust_words import CHOICES, IGNORED, RUNS, WORDS, answer, choices, lines, title, told
 
 # The rows around what is quoted while the prompt stands below: conversation and activity (3 + 1), title, keys and
 # borders (2 + 2 + 2), the prompt, the meter and the foot (3 + 2 + 1), and two to spare. With fewer than these and a few
@@ -37,7 +37,6 @@ DECIDING_SHORT = 7
 LEAST_BODY = 4
 
 HINT = "tab to look and answer · or just type: nothing waits for this"
-KEYS = f"{' · '.join(f'{key} {WORDS[choice]}' for key, choice in CHOICES.items())} · ↑↓ scroll · tab back"
 
 
 class TrustPanel(Vertical, can_focus=True):
@@ -61,6 +60,12 @@ class TrustPanel(Vertical, can_focus=True):
         self._now = now
         self._shown: Proposed | None = None
         self._seen_at = float("inf")
+        self._asked = False
+
+    @property
+    def deciding(self) -> bool:
+        """Whether the keys are its own, or will be in a moment: giving the focus takes a turn of the loop."""
+        return self._asked or self.has_focus
 
     def compose(self) -> ComposeResult:
         """Title, the body, what may be pressed."""
@@ -95,6 +100,7 @@ class TrustPanel(Vertical, can_focus=True):
         self.query_one("#trust-body", VerticalScroll).scroll_home(animate=False)
         self.add_class("-open")
         self.screen.add_class("-proposing")
+        self._asked = event.asked
         if event.asked:
             self.focus()
         self._draw_keys(focused=self.has_focus)
@@ -103,7 +109,7 @@ class TrustPanel(Vertical, can_focus=True):
     def _away(self) -> None:
         if self.has_focus:
             self.screen.query_one(Prompt).focus()
-        self._shown = None
+        self._shown, self._asked = None, False
         self.remove_class("-open")
         self.screen.remove_class("-proposing", "-deciding")
 
@@ -117,7 +123,9 @@ class TrustPanel(Vertical, can_focus=True):
         self.query_one("#trust-body").styles.max_height = max(LEAST_BODY, room)
 
     def _draw_keys(self, *, focused: bool) -> None:
-        self.query_one("#trust-keys", Static).update(Content.styled(KEYS if focused else HINT, "dim"))
+        said = choices(self._shown) if self._shown is not None else {}
+        keys = " · ".join([*(f"{key} {words}" for key, words in said.items()), "↑↓ scroll", "tab back"])
+        self.query_one("#trust-keys", Static).update(Content.styled(keys if focused else HINT, "dim"))
 
     # ── keys ──
 
@@ -134,6 +142,7 @@ class TrustPanel(Vertical, can_focus=True):
 
     def on_blur(self) -> None:
         """Keys go elsewhere."""
+        self._asked = False
         self.screen.remove_class("-deciding")
         self._draw_keys(focused=False)
         self.on_resize()
@@ -169,7 +178,7 @@ class TrustPanel(Vertical, can_focus=True):
 
     def action_choose(self, key: str) -> None:
         """A choice by its letter."""
-        if self._shown is not None and not self._early():
+        if self._shown is not None and key in choices(self._shown) and not self._early():
             self.post_message(Wished(answer(self._shown, CHOICES[key])))
             self._away()
 

@@ -28,6 +28,8 @@ RUNS = ("runs ", "starts ")
 
 def title(event: Proposed) -> str:
     """What waits."""
+    if event.then:
+        return f"{safe(event.path)} came with this project. Send its text?"
     return f"{safe(event.path)} came with this project and is not used. Trust it?"
 
 
@@ -44,4 +46,11 @@ def lines(event: Proposed) -> list[str]:
 
 def answer(event: Proposed, choice: Choice) -> SetTrust:
     """The word on it."""
-    return SetTrust(event.path, event.digest, choice)
+    return SetTrust(event.path, event.digest, choice, event.then)
+
+
+def choices(event: Proposed) -> dict[str, str]:
+    """Letters and what they say; a command that is not sent asks again the next time it is typed."""
+    if event.then:
+        return {"y": "yes, from now on", "n": "no"}
+    return {key: WORDS[choice] for key, choice in CHOICES.items()}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.export import Format, exported
-from agent.export_entries import Block, entries
+from agent.export_entries import Block, entries, session_of
 from agent.export_markdown import closed, fenced
 from agent.session_log import as_json
 from compaction.records import (
@@ -208,3 +208,10 @@ def test_no_record_breaks_an_export_however_impossible(bodies: list[Body]) -> No
     records = tuple(Record(n, 1_000.0, body) for n, body in enumerate(bodies, 1))
     for format in FORMATS:
         exported(records, format).encode()
+
+
+def test_a_message_made_by_a_command_says_what_was_typed() -> None:
+    record = Record(2, 0.0, UserSaid("The whole text.", typed="/review src"))
+    session = session_of([record])
+    assert session.title == "/review src"
+    assert session.entries[0].meta == ("typed as /review src",) and session.entries[0].prose == "The whole text."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from agent.reading import AtHand, Hit, RequestRow, Whole
+from agent.reading import AtHand, CustomCommand, Hit, RequestRow, Whole
 from agent.wire import Command, Event
 from compaction.cache import Prices
 from tests.tui.fake_worker import FakeWorker
@@ -38,6 +38,8 @@ class FakeLog:
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     troubles: tuple[type[Exception], ...] = (Unreadable,)
     chosen: bool = True
+    customs: Sequence[CustomCommand] = ()
+    problems: Sequence[str] = ()
 
     def _asked(self, *question: Any) -> None:
         self.asked.append(question)
@@ -68,6 +70,9 @@ class FakeLog:
 
     def at_hand(self) -> Sequence[AtHand]:
         return ()
+
+    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]:
+        return self.customs, self.problems
 
     def prices(self, model: str) -> Prices | None:
         return Prices(3.0, 15.0)

@@ -125,6 +125,15 @@ async def test_all_of_the_file_can_be_scrolled_to_and_the_choices_stay_in_view(r
         assert 0 < keys.region.bottom <= rows and "trust this content" in s.stage.said("#trust-keys")
 
 
+@pytest.mark.parametrize("rows", [12, 20, 24, 30])
+async def test_a_list_of_completions_and_the_prompt_have_room_beside_it(rows: int) -> None:
+    async with Shown((80, rows)) as s:
+        await s.found()
+        await s.stage.press("/")
+        assert s.app.query_one(Prompt).region.bottom <= rows - 1
+        assert s.app.screen.max_scroll_y == 0
+
+
 async def test_a_tools_question_comes_first_and_the_panel_after_it() -> None:
     async with Shown() as s:
         panel = await s.found()
