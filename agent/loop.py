@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import compactor, late, wishes
+from agent import compactor, job_news, late, wishes
 from agent.admission import admit, prompt_tokens, unusable
 from agent.customs import resolved
 from agent.ending import End
@@ -99,9 +99,10 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
         session.emit(Returned(text, refusal.text, 3))
         _tell(session, refusal)
         return End("refused", refusal.text, 3)
-    mine = session.log.next_id
+    news = job_news.notes(session)
+    mine = session.log.next_id + len(news)
     try:
-        await session.append(said)
+        await session.append(*news, said)
         if said.admitted is not None:
             session.tell(
                 f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
@@ -136,6 +137,8 @@ async def _steps(session: Session) -> End:
         steps += 1
         if reply.calls:
             await (not_run(session, reply.calls) if last else run_calls(session, reply.calls))
+            if news := job_news.notes(session):
+                await session.append(*news)
         if reply.stop in ENDED_EARLY and not reply.calls:
             session.tell(ENDED_EARLY[reply.stop], "warning")
         await wishes.run_waiting(session)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent import instructions, late, metering, sandbox, sessions, spill
+from agent import instructions, job_news, late, metering, sandbox, sessions, spill
 from agent.endpoints import Endpoints
 from agent.mcp.server import servers_of
 from agent.mcp.servers import Servers
@@ -183,6 +183,8 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
         lambda: log.records, lambda path: spill.load(log.folder, path), workspace.page_characters // 2
     )
     workspace.on_output = session.tool_output
+    workspace.jobs.folder = log.folder / "jobs"
+    job_news.listen(session)
     return session
 
 

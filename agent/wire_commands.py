@@ -178,6 +178,18 @@ class Inspect:
 
 
 @dataclass(frozen=True, slots=True)
+class InspectJobs:
+    """Ask for `Jobs`, with what they printed last."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopJob:
+    """End a command that runs in the background."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
     """Close this session and open another: a path, or None for a new one."""
 
@@ -191,5 +203,5 @@ class Quit:
 
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
-    | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit
+    | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
 )  # fmt: skip

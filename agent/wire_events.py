@@ -51,12 +51,36 @@ class Restreamed:
 
 @dataclass(frozen=True, slots=True)
 class ToolRunning:
-    """A tool runs: `output` is what it printed since the last such event (shown live, never stored)."""
+    """A tool runs: `output` is what it printed since the last such event (shown live, never stored).
+
+    One that begins with a carriage return takes the place of the unfinished last line.
+    """
 
     call: str
     name: str
     title: str
     output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A command in the background. `since` in seconds since the epoch; `tail` the end of what it printed, clean."""
+
+    number: int
+    command: str
+    runs: bool
+    standing: str
+    since: float
+    path: str
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The commands in the background: one began or ended, or they were `asked` for (then with their tails)."""
+
+    rows: tuple[JobRow, ...]
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,4 +262,5 @@ class Crashed:
 Event: TypeAlias = (
     Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Proposed | Progress | Planned
     | Reviewing | RewindOffered | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
+    | Jobs
 )  # fmt: skip

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from agent import loop, wishes
+from agent import job_news, loop, wishes
 from agent.ending import End
 from agent.rewinding import after_work
 from agent.session import Session
@@ -33,6 +33,7 @@ from agent.wire import (
     Event,
     Idle,
     Inspect,
+    InspectJobs,
     Interrupt,
     Open,
     Pin,
@@ -51,6 +52,7 @@ from agent.wire import (
     Shell,
     ShowTrust,
     Steer,
+    StopJob,
     Submit,
     Undo,
     Unqueue,
@@ -183,6 +185,8 @@ class Worker:
                 self._end()
             case SetMode() | Inspect() | ShowTrust() | Prune(probe=True) if session is not None:
                 wishes.at_once(session, command)
+            case InspectJobs() | StopJob() if session is not None:
+                job_news.at_once(session, command)
             case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
                 session.tell(f"joins the turn after its current step: {first_line(text)}")
@@ -244,6 +248,8 @@ class Worker:
                 await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
             case SetMode() | Inspect() | ShowTrust() | Prune(probe=True):
                 wishes.at_once(session, command)
+            case InspectJobs() | StopJob():
+                job_news.at_once(session, command)
             case _:
                 raise AssertionError(f"{type(command).__name__} is taken at once")
 
@@ -294,6 +300,7 @@ class Worker:
         session = await self._opener.open(path, self._emit)
         old, self._session = self._session, session
         if old is not None:
+            session.notices += job_news.ending(old)
             await old.aclose()
         wishes.replay(session, resumed=path is not None)
         return End()

@@ -37,6 +37,7 @@ from agent.wire import (
     Gated,
     Idle,
     Inspected,
+    Jobs,
     Metered,
     Opened,
     Planned,
@@ -61,6 +62,7 @@ from tui.customs import Customs
 from tui.desk import Choices, Desk
 from tui.dialogs import Approval
 from tui.first_use import FirstUse
+from tui.jobs_screen import JobsScreen
 from tui.meter_bar import SHORT_ROWS, MeterBar
 from tui.overlay import Overlay
 from tui.palette import ULLAGE_DARK, ULLAGE_LIGHT
@@ -235,6 +237,10 @@ class UllageApp(App[int]):
                 from tui.context_screen import ContextScreen
 
                 ContextScreen.open(self, event, ascii=self._ascii)
+            case Jobs(rows=rows, asked=asked):
+                foot.jobs = sum(row.runs for row in rows)
+                if asked:
+                    JobsScreen.open(self, event)
             case Queued(texts=texts):
                 home.query_one(Queue).show(texts)
             case Returned(text=text):

@@ -14,7 +14,7 @@ from typing import Any
 from agent.wire import ToolRunning
 from compaction.records import ToolCall, ToolReturned, UserSaid
 from tui.block import Block, Fold, Form, State
-from tui.plain import one_line, plural, safe, seconds, tokens
+from tui.plain import one_line, overdrawn, plural, safe, seconds, tokens
 
 # English and code average four characters a token; a card says `~`.
 CHARACTERS_PER_TOKEN = 4
@@ -74,7 +74,8 @@ def further(before: Running | None, event: ToolRunning, made: Call | None) -> Ru
     printed = before.printed if before is not None else ""
     # The user's own command ends with its whole output.
     whole = name == SHELL and event.name == SHELL and event.output
-    return Running(name, event.title or known, (event.output if whole else printed + event.output)[-LIVE_OUTPUT:])
+    printed = event.output if whole else overdrawn(printed, event.output)
+    return Running(name, event.title or known, printed[-LIVE_OUTPUT:])
 
 
 def running(call: str, now: Running) -> Block:

@@ -16,6 +16,7 @@ from typing import Literal, get_args
 from agent.wire import (
     Compact,
     Inspect,
+    InspectJobs,
     Mode,
     Open,
     Pin,
@@ -202,6 +203,7 @@ TABLE: dict[str, SlashCommand] = {
         SlashCommand("unpin", "#", "no longer", _one_number("unpin", lambda id: Pin(id, on=False))),
         SlashCommand("timeline", "", "every request as a bar, with rewrites and breaks", _plainly(ShowTimeline())),
         SlashCommand("recall", "words | #", "search the whole log, and put something back", SearchLog),
+        SlashCommand("jobs", "", "commands in the background: their output, and their end", _plainly(InspectJobs())),
         SlashCommand("export", "md | html | json [file]", "write the session to a file", _export),
         SlashCommand("doctor", "", "what is found on this machine", _plainly(Examine())),
         SlashCommand("mode", "plan | ask | edits | auto", "what needs your yes", _mode),

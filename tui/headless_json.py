@@ -25,6 +25,7 @@ from agent.wire import (
     Gated,
     Idle,
     Inspected,
+    Jobs,
     Meter,
     Metered,
     Opened,
@@ -94,7 +95,7 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
             return {"event": "idle", **ended, "code": code}
         case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Crashed():
             return None
-        case Inspected() | Reviewing() | Drafted() | Proposed() | RewindOffered():
+        case Inspected() | Reviewing() | Drafted() | Proposed() | RewindOffered() | Jobs():
             return None
         case _:
             assert_never(event)

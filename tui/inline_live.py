@@ -13,7 +13,7 @@ from agent.wire import Meter, Progress, Streaming, ToolRunning
 from tui.flow import wrap
 from tui.inline_print import MOST_PROSE, Row, cut, prose, row
 from tui.meter import meter_lines
-from tui.plain import one_line, safe, seconds, tokens
+from tui.plain import one_line, overdrawn, plural, safe, seconds, tokens
 from tui.wording import DOING
 
 # Eight turns a second: seen as moving, felt by no key.
@@ -47,6 +47,7 @@ class Live:
     since: float = 0.0
     streamed: int = 0
     passing: str = ""
+    jobs: int = 0
 
     def begin(self, what: str) -> None:
         """Work began."""
@@ -68,7 +69,7 @@ class Live:
             case ToolRunning(title=title, name=name, output=output):
                 if title or name:
                     self.doing, self.passing = f"running {one_line(title, 60) or safe(name)}", ""
-                self.passing = (self.passing + safe(output))[-KEPT:]
+                self.passing = overdrawn(self.passing, output)[-KEPT:]
             case Streaming(kind="thinking", text=text):
                 self.doing, self.passing = "thinking", (self.passing + safe(text))[-KEPT:]
             case Streaming(kind="call", text=text):
@@ -85,7 +86,7 @@ class Live:
             out += [row(line) for line in wrap(self.tail, min(width, MOST_PROSE))[-(1 if short else 3) :]]
         if self.passing.strip() and question is None:
             lines = [line for line in self.passing.split("\n") if line.strip()]
-            shown = [cut(f"  {line}", width) for line in lines[-(1 if short else GLIMPSE) :]]
+            shown = [cut(f"  {safe(line)}", width) for line in lines[-(1 if short else GLIMPSE) :]]
             out += [row(line, "class:quiet") for line in shown]
         if question is not None:
             return out + prose(question.hint, width, "class:hint", "? ")[: 3 if short else 6]
@@ -96,6 +97,8 @@ class Live:
             tail = "  " + " · ".join([*facts, "esc stops"])
             doing = cut(self.doing, max(8, width - len(tail) - 3))
             out.append((("class:user", f"{spin} "), ("", doing), ("class:quiet", cut(tail, max(1, width - 10)))))
+        if self.jobs and not (short and self.doing):
+            out.append(row(cut(f"  {plural(self.jobs, 'job')} in the background · /jobs", width), "class:quiet"))
         return out + self._queue(width, short)
 
     def _queue(self, width: int, short: bool) -> list[Row]:

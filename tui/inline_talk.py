@@ -28,6 +28,7 @@ from agent.wire import (
     Inspect,
     Inspected,
     Interrupt,
+    Jobs,
     Meter,
     Metered,
     Mode,
@@ -56,6 +57,7 @@ from tui.customs import Customs
 from tui.front import TWICE
 from tui.inline_asks import Asks
 from tui.inline_context import Context
+from tui.inline_jobs import JobList
 from tui.inline_lists import Picking
 from tui.inline_live import Live
 from tui.inline_print import Row, prose, row
@@ -169,6 +171,12 @@ class Talk:
                 self.asks.ask(Picking(going_back.title(event), going_back.choices(event), lines=lines))
             case Inspected():
                 self._inspected(event)
+            case Jobs(rows=rows, asked=asked):
+                self.live.jobs = sum(row.runs for row in rows)
+                if asked and rows:
+                    self.asks.ask(JobList(event))
+                elif asked:
+                    self.say(Say("No command was put into the background."))
             case Queued(texts=texts):
                 self.live.queue = texts
             case Returned(text=text) | Drafted(text=text):
@@ -189,6 +197,7 @@ class Talk:
         self.records.clear()
         self.printer.forget()
         self.answer = ""
+        self.live.jobs = 0
         self.surface.title(f"ullage · {event.folder}")
 
     def _learn(self, record: Record) -> None:

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from tui.commands import MEASURE
 from tui.first_use import FirstUse
 from tui.flow import columns
+from tui.jobs_screen import JobsScreen
 from tui.pages import PageScreen
 from tui.plans import PlanScreen, ReviewScreen
 from tui.prompt import Prompt
@@ -55,6 +56,7 @@ def key_help(keymap: Mapping[str, str]) -> str:
         ("A plan, before a prune or a compaction", shown(PlanScreen.BINDINGS, keymap)),
         ("/compact --review", shown(ReviewScreen.BINDINGS, keymap)),
         ("/timeline", shown(TimelineScreen.BINDINGS, keymap)),
+        ("/jobs", shown(JobsScreen.BINDINGS, keymap)),
         ("/recall", shown(RecallScreen.BINDINGS, keymap)),
         ("A record viewed whole, and other pages", shown(PageScreen.BINDINGS, keymap)),
         ("The panel at the first start", shown(FirstUse.BINDINGS, keymap)),

@@ -46,6 +46,13 @@ def whole(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def overdrawn(before: str, more: str) -> str:
+    """What a command printed so far, and more: from a carriage return on it takes the unfinished last line's place."""
+    if not more.startswith("\r"):
+        return before + more
+    return before[: before.rfind("\n") + 1] + more[1:]
+
+
 def one_line(text: str, most: int = 200) -> str:
     """The first line that says something, safe, at most `most` characters."""
     for line in safe(text).split("\n"):

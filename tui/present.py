@@ -188,6 +188,8 @@ class Presenter:
                 yield from settings(key, body)
             case WindowLearned():
                 yield Block(key, "warning", body=window(body))
+            case Noted(text=text, topic="job"):
+                yield Block(key, "quiet", body=f"The model is told: {safe(text).strip('[]')}.")
             case Noted(text=text, topic=topic):
                 self.said = sentence(text)
                 yield Block(key, "error" if topic == "error" else "notice", body=self.said)

@@ -133,13 +133,14 @@ class Queue(Widget, can_focus=False):
 
 
 class Foot(Widget, can_focus=False):
-    """Mode, model and folder."""
+    """Mode, model and folder; and how many commands run in the background."""
 
     DEFAULT_CSS = "Foot { height: 1; }"
 
     mode: reactive[Mode] = reactive("ask")
     model: reactive[str] = reactive("")
     folder: reactive[str] = reactive("")
+    jobs: reactive[int] = reactive(0)
     ascii: var[bool] = var(False)
 
     def __init__(self, *, ascii: bool = False, id: str | None = None) -> None:
@@ -149,6 +150,7 @@ class Foot(Widget, can_focus=False):
     def show(self, event: Opened) -> None:
         """A session is open."""
         self.mode, self.model, self.folder = event.mode, safe(event.model), safe(event.folder)
+        self.jobs = 0
 
     def learn(self, record: Record) -> None:
         """The user switched something."""
@@ -163,7 +165,8 @@ class Foot(Widget, can_focus=False):
         variables, dot = self.app.theme_variables, " - " if self.ascii else " · "
         colour = {"plan": "secondary", "ask": "primary", "edits": "warning", "auto": "error"}[self.mode]
         words = {"plan": "plan only", "ask": "ask first", "edits": "accept edits", "auto": "auto"}[self.mode]
-        right = "? keys"
+        jobs = f"{plural(self.jobs, 'job')}{dot}" if self.jobs else ""
+        right = f"{jobs}? keys"
         left = Content.assemble((words, variables[colour]), (f"{dot}{self.model}{dot}{self.folder}", "dim"))
         left = left.truncate(max(0, self.size.width - len(right) - 1), ellipsis=True, pad=True)
         return Content.assemble(left, " ", (right, "dim"))

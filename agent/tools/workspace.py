@@ -6,6 +6,7 @@ a resume nothing counts as read, so an overwrite asks for a read first.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
@@ -17,6 +18,7 @@ from typing import Protocol
 from agent.sandbox import Sandbox
 from agent.sanitise import one_line
 from agent.tools.environment import Environment
+from agent.tools.jobs import Jobs
 from agent.tools.processes import Family
 from agent.tools.refused import Refused
 
@@ -87,7 +89,8 @@ class Workspace:
     running command printed since the last call, clean, on the worker's loop, about ten times a second; it may not
     raise. `environ` is what the commands' environment is made from, `environment` the policy that takes secrets out.
     `hidden` says which real paths `grep`, `glob` and listings leave out (`Rules.hides`: what a rule denies to be read).
-    `sandbox` None runs commands as they are; without `ripgrep` (its path) the searches are plain Python.
+    `sandbox` None runs commands as they are; without `ripgrep` (its path) the searches are plain Python. `jobs` are the
+    commands in the background.
     """
 
     folder: Path
@@ -99,6 +102,7 @@ class Workspace:
     sandbox: Sandbox | None = None
     hidden: Callable[[Path], bool] = _nothing
     ripgrep: str | None = field(default_factory=lambda: shutil.which("rg"))
+    jobs: Jobs = field(default_factory=Jobs)
     cwd: Path = field(init=False)
     seen: dict[Path, Stamp] = field(init=False, default_factory=dict)
     # Commands whose shell ended while something they started still runs.
@@ -140,6 +144,10 @@ class Workspace:
         self.seen[path] = stamp
 
     async def close(self) -> None:
-        """End what commands left running: at the session's end."""
+        """End the jobs, and what commands left running: at the session's end."""
+        await self.jobs.close()
         while self.left_running:
-            await self.left_running.pop().end()
+            family = self.left_running.pop()
+            await family.end()
+            self.jobs.guard.forget(family)
+        await asyncio.to_thread(self.jobs.guard.close)

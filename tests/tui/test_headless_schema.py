@@ -31,8 +31,8 @@ SHOWN: tuple[Event, ...] = (
     Returned("text", "too long"), Told("a sentence"), DONE,
 )  # fmt: skip
 UNSHOWN = {
-    "ToolRunning", "Progress", "Reviewing", "RewindOffered", "Inspected", "Proposed", "Queued", "Drafted", "Busy",
-    "Crashed",
+    "Busy", "Crashed", "Drafted", "Inspected", "Jobs", "Progress", "Proposed", "Queued", "Reviewing", "RewindOffered",
+    "ToolRunning",
 }  # fmt: skip
 
 

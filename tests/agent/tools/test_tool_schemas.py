@@ -25,7 +25,7 @@ def test_the_arguments_have_the_promised_names() -> None:
         "read": ["path", "offset", "limit"],
         "write": ["path", "content"],
         "edit": ["path", "edits"],
-        "bash": ["command", "timeout"],
+        "bash": ["command", "timeout", "background", "job", "stop"],
         "grep": ["pattern", "path", "glob", "context", "limit"],
         "glob": ["pattern", "path"],
         "recall": ["record", "query", "page"],
