@@ -27,7 +27,10 @@ class CacheState:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """Finished numbers for the screen, tokens. `exact` is true only when all of `used` is the provider's own count."""
+    """Finished numbers for the screen, tokens. `exact` is true only when all of `used` is the provider's own count.
+
+    `reasoning` is the part of `used` that filled the last request only: nothing of it is sent again, no gate counts it.
+    """
 
     used: int = 0
     known: int = 0
@@ -47,6 +50,7 @@ class Meter:
     automatic: str = "on"
     model: str = ""
     ceiling: int | None = None
+    reasoning: int = 0
 
 
 @dataclass(frozen=True, slots=True)

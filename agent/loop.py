@@ -70,6 +70,7 @@ ENDED_EARLY: dict[Stop, str] = {
     "length": "the answer was cut at its output limit, not for lack of context; say 'go on' to continue",
     "filtered": "the provider's filter stopped the answer",
 }
+CUT_BY_WINDOW = "the answer was cut because the model's window is full; what arrived is kept"
 
 
 class _Refused(Exception):
@@ -140,7 +141,7 @@ async def _steps(session: Session) -> End:
             if news := job_news.notes(session):
                 await session.append(*news)
         if reply.stop in ENDED_EARLY and not reply.calls:
-            session.tell(ENDED_EARLY[reply.stop], "warning")
+            session.tell(CUT_BY_WINDOW if _filled(session, reply) else ENDED_EARLY[reply.stop], "warning")
         await wishes.run_waiting(session)
         if last:
             if reply.calls:
@@ -148,6 +149,14 @@ async def _steps(session: Session) -> End:
             return End()
         if not (await _steered(session) or reply.calls):
             return End()
+
+
+def _filled(session: Session, reply: Reply) -> bool:
+    """Whether an answer cut for length ended where the window does: some servers stop there without an error."""
+    window, usage = session.budget.window.tokens, reply.usage
+    if reply.stop != "length" or window is None or usage is None:
+        return False
+    return usage.context + usage.reasoning >= window
 
 
 async def _steered(session: Session) -> bool:

@@ -20,7 +20,7 @@ from compaction.gates import largest_fixed
 from compaction.prune import PrunePlan
 from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
 from compaction.room import k
-from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, scaled
+from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, passing, scaled
 from compaction.view import View, step
 
 # What an answer costs in the next turn's price, tokens: the middle of what coding agents' replies come to.
@@ -32,10 +32,12 @@ def meter(session: Session) -> Meter:
     view, ruler, budget = session.view, session.ruler, session.budget
     size = measure(view, ruler)
     parts = scaled(estimate_parts(view, ruler), size.total)
+    thought = passing(view)
+    parts["assistant"] += thought
     state = cache_state(session)
     return Meter(
-        used=size.total,
-        known=size.known,
+        used=size.total + thought,
+        known=size.known + thought,
         estimated=size.estimated,
         exact=size.exact,
         budget=budget.budget,
@@ -52,6 +54,7 @@ def meter(session: Session) -> Meter:
         automatic=automatic(view, budget, size.total),
         model=view.model,
         ceiling=budget.window.ceiling,
+        reasoning=thought,
     )
 
 
@@ -105,7 +108,9 @@ def inspected(session: Session) -> Inspected:
     view, ruler = session.view, session.ruler
     shown = meter(session)
     sizes = {f"{n}": ruler.item(item) for n, item in enumerate(view.items)}
-    tokens = scaled({**sizes, "fixed": fixed(view, ruler)}, shown.used)
+    tokens = scaled({**sizes, "fixed": fixed(view, ruler)}, shown.used - shown.reasoning)
+    if shown.reasoning:
+        tokens[f"{len(view.items) - 1}"] += shown.reasoning
     last, cached = next(replies(session.log.records), None), 0
     if last is not None and (shown.cache.warm_s or 0) > 0:
         cached = cache.equal_items(session.ladders.sent(session.log.records, last), session.ladders.now(view))

@@ -287,7 +287,27 @@ def measure(view: View, ruler: Ruler) -> Size:
     # What its request did not hold: all later records. Its own text is counted as output.
     seen = found.body.seen
     fresh = (i for i in _since(view, seen) if i.record > seen and (i.record != found.id or i.role == "tool"))
-    return Size(found.body.usage.context, round(ruler.items(fresh) * factor))
+    known = found.body.usage.context + (found.body.usage.reasoning if _sent_back(found.body) else 0)
+    return Size(known, round(ruler.items(fresh) * factor))
+
+
+def passing(view: View) -> int:
+    """The reasoning that filled the newest request and is not sent back, tokens; 0 as soon as anything follows it.
+
+    No gate reads it: the next request does not hold it. A meter that left it out would show room where the model had
+    none.
+    """
+    found = _measured(view)
+    if found is None or not view.items or view.items[-1].record != found.id:
+        return 0
+    body = found.body
+    assert isinstance(body, AssistantSaid) and body.usage is not None
+    return 0 if _sent_back(body) else body.usage.reasoning
+
+
+def _sent_back(body: AssistantSaid) -> bool:
+    """Whether the next request holds a reply's reasoning: providers want it beside its calls, and drop it elsewhere."""
+    return body.thinking is not None and bool(body.calls)
 
 
 def _since(view: View, seen: int) -> Iterable[Item]:

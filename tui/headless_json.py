@@ -127,6 +127,7 @@ def meter(meter: Meter) -> Object:
         "automatic": meter.automatic,
         "model": meter.model,
         "ceiling": meter.ceiling,
+        "reasoning": meter.reasoning,
     }
 
 

@@ -98,6 +98,8 @@ def meter(meter: Meter) -> str:
         f"window   {count(meter.window)} ({meter.window_source}), limit {count(meter.limit)}",
         "parts    " + ", ".join(f"{name} {tokens:,}" for name, tokens in meter.parts if tokens),
     ]
+    if meter.reasoning:
+        lines[1] += f"; {meter.reasoning:,} were reasoning, which is not sent again"
     if meter.ceiling is not None:
         lines[2] += f", refused at {meter.ceiling:,}"
     cache = meter.cache

@@ -52,7 +52,8 @@ def spoken(meter: Meter) -> str:
     share = percent(meter.used, meter.budget)
     size = f"ctx {about}{tokens(meter.used)} of {tokens(meter.budget)} budget ({share})"
     broken = f" · cache broken: {safe(meter.cache.broken)}" if meter.cache.broken else ""
-    return f"{size}{WORDS[state(meter)]} · window {window}{broken}"
+    thought = f" with {tokens(meter.reasoning)} of reasoning" if meter.reasoning else ""
+    return f"{size}{thought}{WORDS[state(meter)]} · window {window}{broken}"
 
 
 class PlainLines:

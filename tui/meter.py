@@ -54,12 +54,13 @@ def plain(line: Line) -> str:
 
 
 def state(meter: Meter) -> Literal["calm", "warning", "alarm", "full"]:
-    """Which mark the size has passed."""
-    if meter.limit is not None and meter.used > meter.limit:
+    """Which mark the size of the next request has passed: reasoning that is not sent again passes none."""
+    size = meter.used - meter.reasoning
+    if meter.limit is not None and size > meter.limit:
         return "full"
-    if meter.budget > 0 and meter.used > meter.budget:
+    if meter.budget > 0 and size > meter.budget:
         return "alarm"
-    if meter.trigger > 0 and meter.used > meter.trigger:
+    if meter.trigger > 0 and size > meter.trigger:
         return "warning"
     return "calm"
 
@@ -77,6 +78,10 @@ def _size(meter: Meter) -> str:
     return f"{'' if meter.exact else '~'}{tokens(meter.used)}"
 
 
+def _thought(meter: Meter) -> str:
+    return f" with {tokens(meter.reasoning)} of reasoning" if meter.reasoning else ""
+
+
 def _tone(meter: Meter) -> Role:
     return {"calm": "text", "warning": "warning", "alarm": "alarm", "full": "alarm"}[state(meter)]  # type: ignore[return-value]
 
@@ -84,15 +89,22 @@ def _tone(meter: Meter) -> Role:
 def _wordings(meter: Meter) -> list[str]:
     """What to say of the size, the whole first, then ever shorter."""
     size, budget, window = _size(meter), tokens(meter.budget), _window(meter)
+    thought = _thought(meter)
     share = percent(meter.used, meter.budget)
     of_window = "" if meter.window is None else f" ({percent(meter.used, meter.window)})"
     match state(meter):
         case "calm":
             whole = f"{size} of {budget} budget ({share})"
-            return [f"{whole} · window {window}", whole, f"{share} of {budget}/{window}"]
+            return [
+                *([f"{whole}{thought} · window {window}{of_window}"] if thought else []),
+                f"{whole} · window {window}",
+                whole,
+                f"{share} of {budget}/{window}",
+            ]
         case "warning":
             whole = f"{size} of {budget} budget ({share})"
             return [
+                f"{whole}{thought} · over the trigger · window {window}{of_window}",
                 f"{whole} · over the trigger · window {window}{of_window}",
                 f"{whole} · window {window}{of_window}",
                 f"{whole} · window {window}",
@@ -101,6 +113,7 @@ def _wordings(meter: Meter) -> list[str]:
         case "alarm":
             whole = f"{size} of {budget} budget ({share})"
             return [
+                f"{whole}{thought} · working budget reached · window {window}{of_window}",
                 f"{whole} · working budget reached · window {window}{of_window}",
                 f"{whole} · budget reached · window {window}",
                 f"{whole} · window {window}",

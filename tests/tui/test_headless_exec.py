@@ -170,6 +170,7 @@ def test_the_lines_are_those_of_the_contract() -> None:
         "automatic": "on",
         "model": "scripted",
         "ceiling": None,
+        "reasoning": 0,
     }
     assert ran.lines[9] == {
         "event": "gate",
