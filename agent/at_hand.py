@@ -53,23 +53,26 @@ class AtHand:
 
 
 def at_hand(
-    environ: Mapping[str, str], known: Collection[str], *, embedded: bool, fetch: Fetch | None = None
+    keys: Mapping[str, str], known: Collection[str], *, embedded: bool, fetch: Fetch | None = None
 ) -> Sequence[AtHand]:
-    """Keys first, then servers, then the embedded model. Waits for the ports, as `servers` does."""
-    keys, of = list(_keys(environ, known)), dict[str, int]()
+    """Keys first, then servers, then the embedded model. Waits for the ports, as `servers` does.
+
+    `keys`: the variables whose keys are there, and where those are, in words.
+    """
+    of: dict[str, int] = {}
     found: list[AtHand] = []
     for one in servers(fetch):
         of[one.api_base] = of.get(one.api_base, 0) + 1
         if of[one.api_base] <= OF_EACH:
             found.append(AtHand("server", one.model, one.found, one.api_base))
     toy = "on this machine, without key or network; toy-sized, it shows how the program works and little more"
-    return [*keys, *found, *([AtHand("embedded", EMBEDDED_NAME, toy)] if embedded else [])]
+    return [*_keys(keys, known), *found, *([AtHand("embedded", EMBEDDED_NAME, toy)] if embedded else [])]
 
 
-def _keys(environ: Mapping[str, str], known: Collection[str]) -> Sequence[AtHand]:
+def _keys(keys: Mapping[str, str], known: Collection[str]) -> Sequence[AtHand]:
     found: dict[str, AtHand] = {}
     for provider, variable in KEY_VARIABLES.items():
-        if environ.get(variable) and variable not in found:
+        if variable in keys and variable not in found:
             model = next((name for name in SENSIBLE.get(provider, ()) if name in known), f"{provider}/")
-            found[variable] = AtHand("key", model, f"{variable} is set")
+            found[variable] = AtHand("key", model, keys[variable])
     return list(found.values())

@@ -217,7 +217,9 @@ def _sandbox(kit: Kit) -> sandbox.Sandbox | str | None:
     if kit.settings.sandbox_use == "off":
         return None
     policy = sandbox.Policy(
-        kit.settings.sandbox_network, tuple(Path(p).expanduser() for p in kit.settings.sandbox_writable)
+        kit.settings.sandbox_network,
+        tuple(Path(p).expanduser() for p in kit.settings.sandbox_writable),
+        hidden=(kit.places.keys,),
     )
     return sandbox.probe(policy)
 

@@ -50,6 +50,7 @@ OBEYED = frozenset({".git", ".ullage"})
 KEYS = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".npmrc", ".pypirc",
     ".config/gcloud", ".config/gh", ".password-store", ".local/share/keyrings",
+    ".config/ullage/keys.json",
 )  # fmt: skip
 
 # In a command's verdict: no prefix can settle it, the line as a whole may be remembered.

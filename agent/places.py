@@ -39,6 +39,11 @@ class Places:
         return self.config / "config.toml"
 
     @property
+    def keys(self) -> Path:
+        """Saved keys, or where they are kept."""
+        return self.config / "keys.json"
+
+    @property
     def sessions(self) -> Path:
         """The folder of all folders' sessions."""
         return self.data / "sessions"

@@ -264,7 +264,7 @@ class Reading:
 
     def at_hand(self) -> Sequence[AtHand]:
         """Models that could be used at once. Asks this machine's ports; takes up to a second."""
-        return at_hand(self.kit.environ, self.kit.catalogue.names(), embedded=installed())
+        return at_hand(self._found_keys(), self.kit.catalogue.names(), embedded=installed())
 
     def forget(self, name: str) -> bool:
         """Drops a learned window."""
@@ -302,8 +302,17 @@ class Reading:
         return "; ".join(said) if said else "none on this machine's usual ports"
 
     def _keys(self) -> str:
-        found = sorted({v for v in KEY_VARIABLES.values() if self.kit.environ.get(v)})
-        return ", ".join(found) if found else "none in the environment"
+        keys, found = self.kit.endpoints.keys, self._found_keys()
+        said = [where if where.startswith(name) else f"{name}: {where}" for name, where in sorted(found.items())]
+        trouble = [keys.trouble] if keys is not None and keys.trouble else []
+        return "; ".join([*said, *trouble]) or "none in the environment and none saved (`ullage keys set PROVIDER`)"
+
+    def _found_keys(self) -> Mapping[str, str]:
+        endpoints = self.kit.endpoints
+        if endpoints.keys is not None:
+            endpoints.keys.load()
+        found = {variable: endpoints.found(variable) for variable in KEY_VARIABLES.values()}
+        return {variable: where for variable, where in found.items() if where is not None}
 
 
 def _encoding() -> str:

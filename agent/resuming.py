@@ -15,7 +15,6 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from agent.endpoints import Endpoints
 from agent.session import Kit
 from agent.session_log import SessionLog
 from agent.settings import Settings, with_model
@@ -43,7 +42,7 @@ def as_before(kit: Kit, log: SessionLog) -> Kit:
     if (settings.model or log.view.model) in (started.model, log.view.model):
         ours = kit.places.sessions in log.path.parents
         settings = _filled(settings, _left_open(settings, started, log.view, ours))
-    return replace(kit, settings=settings, endpoints=Endpoints(settings, kit.environ))
+    return replace(kit, settings=settings, endpoints=kit.endpoints.anew(settings))
 
 
 def changed_effort(view: View, settings: Settings, model: str) -> str | None:

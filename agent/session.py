@@ -110,6 +110,7 @@ class Kit:
 
     async def target(self, model: str) -> Target:
         """A model by name, after its server was asked what it runs with. Raises `UnknownModel`."""
+        await self.endpoints.load_keys()
         why = doubt(model, self.settings, self.catalogue.names())
         if why is not None:
             raise UnknownModel(why)

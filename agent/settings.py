@@ -126,6 +126,11 @@ class Settings:
         prices = {name.removeprefix("prices."): said.pop(name) for name in list(said) if name.startswith("prices.")}
         return ModelEntry(**said, prices=Prices(**prices) if {"input", "output"} <= prices.keys() else None)
 
+    def key_variables(self) -> tuple[str, ...]:
+        """The variables that these settings name for a key."""
+        named = (said.get("api_key_env") for said in self.models.values())
+        return tuple(dict.fromkeys(name for name in (self.api_key_env, *named) if name))
+
     def claim_for(self, model: str) -> Claim:
         """What is said about the facts of a model: for the catalogue."""
         entry = self.entry_for(model)

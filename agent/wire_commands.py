@@ -5,7 +5,7 @@ Not their order (those contracts stand in `agent.wire`, which is what everybody 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Choice: TypeAlias = Literal["once", "session", "project", "refuse"]
@@ -139,6 +139,14 @@ class SetModel:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveKey:
+    """Keep a provider's key where the system keeps such things, and use it from the next request on."""
+
+    provider: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SetMode:
     """Switch what needs asking."""
 
@@ -204,4 +212,5 @@ class Quit:
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
+    | SaveKey
 )  # fmt: skip

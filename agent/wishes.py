@@ -13,6 +13,7 @@ from agent import late, metering, trusting
 from agent.admission import admit
 from agent.ending import End
 from agent.instructions import build
+from agent.keys_kept import save_key
 from agent.mcp.tool import equipped
 from agent.model import UnknownModel
 from agent.resuming import changed_effort
@@ -37,6 +38,7 @@ from agent.wire import (
     Reload,
     Rename,
     Rewind,
+    SaveKey,
     SetBudget,
     SetMode,
     SetModel,
@@ -139,6 +141,8 @@ async def _wish(session: Session, command: Command) -> Finished:
                 return await pin(session, record, on)
             case SetBudget(rule):
                 return await _budget(session, rule)
+            case SaveKey():
+                return await save_key(session, command)
             case SetModel():
                 return await _model(session, command)
             case Rewind():

@@ -45,6 +45,7 @@ from agent.wire import (
     Returned,
     Reviewed,
     Rewind,
+    SaveKey,
     SetBudget,
     SetMode,
     SetModel,
@@ -242,6 +243,7 @@ class Worker:
                 | Reload()
                 | SetBudget()
                 | SetModel()
+                | SaveKey()
                 | SetTrust()
                 | Rename()
             ):

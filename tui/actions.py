@@ -80,6 +80,13 @@ class PickModel:
 
 
 @dataclass(frozen=True, slots=True)
+class AskKey:
+    """Ask for a provider's key, without showing what is typed, and save it."""
+
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
 class PickSession:
     """Choose a session to resume from a list."""
 
@@ -132,6 +139,7 @@ Action: TypeAlias = (
     | Examine
     | TellBudget
     | PickModel
+    | AskKey
     | PickSession
     | PickRewind
     | CopyAnswer

@@ -15,7 +15,7 @@ from pathlib import Path
 
 READING = ("sessions", "context", "recall", "timeline", "request", "verify", "export", "config", "models", "doctor")
 WRITING = ("exec", "prune", "compact", "undo", "pin", "rewind")
-COMMANDS = (*READING, *WRITING, "tour")
+COMMANDS = (*READING, *WRITING, "keys", "tour")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,6 +61,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     # Words after an option: the parser has closed its list of words by then, and people write them in any order.
     lists = ("prompt", "records", "focus", "query")
     words = next((name for name in lists if isinstance(getattr(options, name, None), list)), None)
+    if left and options.command == "keys":
+        # Not repeated: it may be the key, and what is printed is kept in more places than the shell's own list.
+        parser.error("a key is never an argument: `keys set PROVIDER` asks for it, or takes it from standard input")
     if left and (words is None or any(word.startswith("-") for word in left)):
         parser.error(f"unrecognized arguments: {' '.join(left)}")
     if words is not None:
@@ -186,5 +189,8 @@ def _command_parser() -> argparse.ArgumentParser:
     models = command("models", "known models: window, source, output limit, prices")
     models.add_argument("--forget", metavar="NAME", default=None, help="forget a learned window")
     command("doctor", "what is found: keys (never shown), endpoints, sandbox, terminal")
+    keys = command("keys", "save, forget or list the keys of providers; none is ever shown")
+    keys.add_argument("what", nargs="?", choices=("list", "set", "forget"), default="list")
+    keys.add_argument("provider", nargs="?", metavar="PROVIDER", default=None, help="anthropic, openai, …")
     command("tour", "two minutes through meter, prune, compaction and undo, without a model", json=False)
     return parser

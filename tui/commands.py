@@ -33,6 +33,7 @@ from agent.wire import (
     Undo,
 )
 from tui.actions import (
+    AskKey,
     CopyAnswer,
     Examine,
     Export,
@@ -152,6 +153,15 @@ def _one_number(name: str, make: Callable[[int], Wish]) -> Callable[[str], Wish]
     return run
 
 
+def _key(text: str) -> Wish:
+    """A word that is too long for a provider is not repeated: it may be the key itself."""
+    if re.fullmatch(r"[A-Za-z0-9_]{1,40}", text) and not re.search(r"\d{4}", text):
+        return AskKey(text)
+    return Say(
+        "/key takes a provider, as in `/key anthropic`; the key itself is asked for then, and not shown.", "warning"
+    )
+
+
 def _mode(text: str) -> Wish:
     for mode in get_args(Mode):
         if text.lower() == mode:
@@ -191,6 +201,7 @@ TABLE: dict[str, SlashCommand] = {
         SlashCommand("help", "", "what the commands do", _plainly(ShowSheet("help"))),
         SlashCommand("keys", "", "what the keys do", _plainly(ShowSheet("keys"))),
         SlashCommand("model", "[name]", "switch the model", lambda text: SetModel(text) if text else PickModel()),
+        SlashCommand("key", "provider", "save a provider's key where the system keeps such things", _key),
         SlashCommand(
             "budget", "[160k | 60% | min(200k, 80%) | default]", "show or set the working budget",
             lambda text: SetBudget(text) if text else TellBudget(),

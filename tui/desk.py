@@ -16,6 +16,7 @@ from agent.wire import Meter, Mode, Open, Opened, RewindOffered, SetMode, SetMod
 from tui import going_back
 from tui.actions import (
     Action,
+    AskKey,
     CopyAnswer,
     CopySelection,
     CycleMode,
@@ -38,6 +39,7 @@ from tui.actions import (
 from tui.commands import help_text
 from tui.costs import Costs
 from tui.front import Choices as Choices
+from tui.key_screen import KeyScreen
 from tui.keys import key_help
 from tui.looks import Looking
 from tui.meter_bar import MeterBar
@@ -96,6 +98,8 @@ class Desk:
                 transcript.show([self.presenter.say("notice", budget_of(home.query_one(MeterBar).meter))])
             case PickModel():
                 self.app.push_screen(self._models(home.query_one(MeterBar).meter))
+            case AskKey(provider=provider):
+                self.app.push_screen(KeyScreen(provider))
             case PickSession():
                 self.app.push_screen(Picker("Go on with a session", self._sessions, "there is no earlier session here"))
             case PickRewind():

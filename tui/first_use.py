@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 TOUR = 1_000
 
 # As many rows as leave most of the screen to the conversation; on a short screen three.
-ROWS = 7
+ROWS = 8
 SHORT_ROWS = 3
 SHORT = 16
 
@@ -109,7 +109,8 @@ class FirstUse(Widget, can_focus=True):
     def _lines(self) -> list[tuple[str, str]]:
         found = [(one_line(row.model) + ("…" if row.model.endswith("/") else ""), one_line(row.found))
                  for row in self.rows]  # fmt: skip
-        return [*found, ("the tour", "two minutes, a recorded model, nothing is sent")]
+        saved = ("a provider's key", "saved for good: /key anthropic, or `ullage keys set anthropic`")
+        return [*found, saved, ("the tour", "two minutes, a recorded model, nothing is sent")]
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         """Title, rows, hint."""
@@ -174,8 +175,11 @@ class FirstUse(Widget, can_focus=True):
         self._choose(remember=True)
 
     def _choose(self, *, remember: bool) -> None:
-        if self.marked >= len(self.rows):
+        if self.marked > len(self.rows):
             self.app.exit(TOUR)
+            return
+        if self.marked == len(self.rows):
+            self._to_prompt().put_back("/key ")
             return
         row = self.rows[self.marked]
         if row.model.endswith("/"):

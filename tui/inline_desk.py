@@ -13,6 +13,7 @@ from agent.wire import Meter, Mode, Open, SetMode, SetModel
 from tui import going_back
 from tui.actions import (
     Action,
+    AskKey,
     CopyAnswer,
     CopySelection,
     CycleMode,
@@ -93,6 +94,10 @@ class InlineDesk:
                 meter = talk.meter
                 self.surface.read(
                     lambda: list(self.choices.models(meter.model)), lambda found: self._models(found, meter)
+                )
+            case AskKey(provider=provider):
+                talk.say(
+                    Say(f"What is typed here is shown. In another terminal: `ullage keys set {provider}`, then /model.")
                 )
             case PickSession():
                 self.surface.read(self.choices.sessions, self._sessions)

@@ -279,8 +279,9 @@ class Talk:
         if steer and isinstance(wish, Submit):
             wish = Steer(text)
         self.recall.leave()
-        self.recall.add(text)
-        self.remember(text)
+        if not text.startswith("/key"):  # a key may have been typed behind it
+            self.recall.add(text)
+            self.remember(text)
         if not isinstance(wish, Submit | Steer | Shell):
             self.print([(), *prose(text.strip(), self.surface.width(), "class:user", "▌ ", "▌ ")])
         self.wish(wish)

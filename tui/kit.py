@@ -15,6 +15,7 @@ from agent import counting, places, settings
 from agent.count_child import CountChild
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
+from agent.keys import Keys
 from agent.mcp.server import servers_of
 from agent.mcp.servers import LISTED, LISTED_ALONE, Servers
 from agent.models.catalogue import Catalogue
@@ -44,7 +45,7 @@ def make_kit(
             counted.start()
         else:
             counting.warm()
-    endpoints = Endpoints(chosen, environ)
+    endpoints = Endpoints(chosen, environ, Keys(here.keys))
     return Kit(
         settings=chosen,
         places=here,

@@ -210,7 +210,7 @@ class Prompt(LineEditor):
         self.text = ""
         self.popup.close()
         self._recall.add(shown)
-        if self._remember is not None:
+        if self._remember is not None and not text.startswith("/key"):  # a key may have been typed behind it
             self._remember(text)
         self.post_message(Wished(wish))
 

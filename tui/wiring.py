@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import places, settings
+from agent.keys_kept import SavedKeys
 from agent.opening import Opening
 from agent.reading import Reading
 from agent.wire import Event
@@ -39,6 +40,10 @@ def run(options: argparse.Namespace) -> int:
         from tui.tour import run_tour
 
         return run_tour()
+    if options.command == "keys":
+        from tui.headless_keys import run_keys
+
+        return run_keys(options, SavedKeys(here, os.environ, chosen.key_variables()), sys.stdin, sys.stdout, sys.stderr)
     if options.command == "screen":
         return _screen(options, load, chosen, here, folder)
     if is_reading(options):

@@ -29,7 +29,7 @@ from agent.model import (
     Unreachable,
 )
 from agent.models.overflow import Overflow, of_rates, of_something_else, recognise
-from agent.models.providers import key_variable
+from agent.models.providers import is_own_address, key_variable
 from agent.models.wording import is_page, page_title, words_of
 from agent.sanitise import one_line
 
@@ -216,6 +216,11 @@ class _Failure:
         )  # fmt: skip
 
     def _bad_key(self) -> ModelError:
+        base = self.endpoint.api_base
+        if base is not None and not is_own_address(self.endpoint.model, base):
+            return BadKey(
+                self._say(f"{self.endpoint.name} at {base} does not accept the API key it got. Name the variable that "
+                          "holds its own as api_key_env in the settings."), status=self.status)  # fmt: skip
         variable = self.endpoint.missing_key or key_variable(self.endpoint.model)
         where = f" in {variable}" if variable else ""
         return BadKey(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
 
 Family: TypeAlias = Literal["anthropic", "gemini", "openai", "other"]
 
@@ -41,6 +42,37 @@ KEY_VARIABLES = {
     "github": "GITHUB_API_KEY",
 }
 
+# Where each provider's own servers are: addresses that its key may go to. Below a name all of its hosts are meant.
+HOSTS = {
+    "anthropic": ("anthropic.com",),
+    "openai": ("openai.com",),
+    "gemini": ("generativelanguage.googleapis.com",),
+    "openrouter": ("openrouter.ai",),
+    "deepseek": ("deepseek.com",),
+    "mistral": ("mistral.ai",),
+    "codestral": ("mistral.ai",),
+    "groq": ("groq.com",),
+    "xai": ("x.ai",),
+    "moonshot": ("moonshot.ai", "moonshot.cn"),
+    "zai": ("z.ai", "bigmodel.cn"),
+    "minimax": ("minimax.io", "minimaxi.com", "minimax.chat"),
+    "dashscope": ("dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"),
+    "together_ai": ("together.xyz", "together.ai"),
+    "fireworks_ai": ("fireworks.ai",),
+    "cerebras": ("cerebras.ai",),
+    "sambanova": ("sambanova.ai",),
+    "deepinfra": ("deepinfra.com",),
+    "perplexity": ("perplexity.ai",),
+    "cohere": ("cohere.com", "cohere.ai"),
+    "cohere_chat": ("cohere.com", "cohere.ai"),
+    "nvidia_nim": ("api.nvidia.com",),
+    "huggingface": ("huggingface.co",),
+    "azure": ("openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"),
+    "azure_ai": ("services.ai.azure.com", "models.ai.azure.com", "cognitiveservices.azure.com", "openai.azure.com"),
+    "novita": ("novita.ai",),
+    "github": ("models.github.ai", "models.inference.ai.azure.com"),
+}
+
 # Names without a provider that the library resolves by itself.
 _BARE = (("claude", "anthropic"), ("gpt-", "openai"), ("chatgpt", "openai"), ("codex", "openai"))
 _O_SERIES = re.compile(r"o[1-9](-|$)")
@@ -72,6 +104,19 @@ def provider_of(model: str) -> str:
 def key_variable(model: str) -> str | None:
     """The environment variable that holds the key `model` needs; None where none is known to be needed."""
     return KEY_VARIABLES.get(provider_of(model))
+
+
+def is_own_address(model: str, url: str) -> bool:
+    """Whether `url` is one of the model's own provider, reached over TLS: its key may go there."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    names = HOSTS.get(provider_of(model), ())
+    return parts.scheme == "https" and any(host == name or host.endswith(f".{name}") for name in names)
+
+
+def provider_with(variable: str) -> str | None:
+    """The provider whose key stands in `variable`; None where no provider documents it."""
+    return next((provider for provider, name in KEY_VARIABLES.items() if name == variable), None)
 
 
 def family_of(model: str) -> Family:

@@ -37,7 +37,7 @@ from agent.model import (
 )
 from agent.models.errors_from import error_from
 from agent.models.host_process import BEAT, CANCEL_PATIENCE, PATIENCE, Exchange, HostProcess
-from agent.models.providers import key_variable
+from agent.models.providers import key_variable, provider_with
 from agent.models.replies import reply_from
 from agent.models.retry import wait_before_retry
 from agent.models.spelling import spell
@@ -218,8 +218,8 @@ class RemoteModel:
                 return
         if variable is not None:
             raise BadKey(
-                f"No API key for {endpoint.name}: set the environment variable {variable}, or choose another model. "
-                "Nothing was sent."
+                f"No API key for {endpoint.name}: set the environment variable {variable}, save it with "
+                f"`ullage keys set {provider_with(variable) or variable}`, or choose another model. Nothing was sent."
             )
 
 
