@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.log_file import LOCK
+from agent.log_file import LOCK, OsDisk
 from agent.session_log import (
     NAME,
     TORN,
@@ -206,6 +206,39 @@ async def test_after_a_failed_write_or_fsync_nothing_more_is_appended(tmp_path: 
     await again.aclose()
 
 
+async def test_records_whose_write_was_cut_off_are_not_in_memory_and_nothing_follows_them(tmp_path: Path) -> None:
+    """The loop ends and cancels every task, the writing one too: nobody knows how much of it is on the disk."""
+    disk = FailingDisk()
+    log = new(tmp_path / "s", disk)
+    heard: list[Record] = []
+    log.on_append.append(heard.append)
+    disk.held.clear()
+    known = asyncio.all_tasks()
+    asked = asyncio.create_task(log.append(UserSaid("a")))
+    await asyncio.sleep(0.01)
+    (writing,) = asyncio.all_tasks() - known - {asked}
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert ([r.id for r in log.records], heard, log.writable) == ([1], [], False)
+    with pytest.raises(LogFailed, match="ended while writing"):
+        await log.append(UserSaid("b"))
+    disk.held.set()
+    await log.aclose()
+    assert [r.id for r in reread(log).records] == [1, 2]
+
+
+def test_the_real_disk_asks_the_system_and_leaves_no_file_open(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with pytest.raises(OSError, match="Invalid argument"):
+        OsDisk().fsync(writing)  # a pipe cannot be synced, and says so when it is asked
+    os.close(reading)
+    os.close(writing)
+    before = len(os.listdir("/proc/self/fd"))
+    new(tmp_path / "s").close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 async def test_what_waits_behind_a_failed_write_fails_too(tmp_path: Path) -> None:
     disk = FailingDisk()
     log = new(tmp_path / "s", disk)
@@ -341,6 +374,8 @@ async def test_a_torn_end_stays_and_its_number_is_spent(tmp_path: Path) -> None:
     await again.aclose()
     assert log.path.read_bytes().startswith(torn + b'\n{"id":4,')
     assert [(r.id, type(r.body)) for r in again.records[2:]] == [(4, Noted), (5, UserSaid)]
+    note = again.records[2].body
+    assert isinstance(note, Noted) and note.text.startswith("line 3 was torn")
     assert record.id == 5
     assert reread(log).damage == (Damage(3, "not a whole line of JSON", torn=True),)
 
@@ -410,6 +445,12 @@ def test_a_log_without_its_first_line_can_be_read_and_not_gone_on_with(tmp_path:
 def test_a_missing_log_is_a_sentence(tmp_path: Path, write: bool) -> None:
     with pytest.raises(NotASession, match="no session here"):
         SessionLog.open(tmp_path / "nowhere" / NAME, write=write)
+
+
+def test_a_log_that_cannot_be_read_is_a_sentence_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    with pytest.raises(NotASession, match="cannot be read: Is a directory"):
+        SessionLog.open(tmp_path, write=False)
 
 
 def test_a_folder_without_a_log_stays_without_a_lock(tmp_path: Path) -> None:

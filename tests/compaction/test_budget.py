@@ -101,6 +101,8 @@ def test_a_refused_size_bounds_an_unknown_window_by_three_quarters() -> None:
 def test_a_refused_size_bounds_a_claimed_window_too_when_it_is_smaller() -> None:
     assert marks(budget_for(Window(100_000, ceiling=8_000), Policy())) == marks(budget_for(Window(6_000), Policy()))
     assert budget_for(Window(100_000, ceiling=900_000), Policy()).limit == 91_808
+    assert [Window(100_000, ceiling=c).guessed for c in (8_000, 900_000, None)] == [True, False, False]
+    assert Window(None, ceiling=8_000).guessed
 
 
 def test_a_budget_above_the_window_is_cut_to_the_limit_and_one_below_stays() -> None:
@@ -112,6 +114,8 @@ def test_a_reserve_above_the_budget_turns_the_automatic_gates_off() -> None:
     b = budget_for(Window(8_192), Policy(reserve=50_000))
     assert b.trigger < 2
     assert not b.automatic
+    for trigger in (1, 2):
+        assert budget_for(Window(8_192), Policy(reserve=b.budget - trigger)).automatic is (trigger == 2)
 
 
 def test_where_the_answer_has_room_of_its_own_only_the_error_margin_is_kept() -> None:

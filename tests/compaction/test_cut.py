@@ -120,6 +120,32 @@ def test_an_automatic_cut_keeps_three_steps_while_they_fit() -> None:
     assert (chosen.steps, chosen.lowered) == (3, False)
 
 
+def test_the_newest_message_takes_its_room_wherever_it_stands_but_as_primer_or_pin() -> None:
+    """It stays behind the summary when the cut is after it, so a tail has that much less room."""
+    question = user(many(20_000))
+    steps = [step_of(f"c{n}", many(30_000)) for n in range(5)]
+    for room, bodies, fits in (
+        (105_000, (user("go"), says("ok"), question, *steps), 2),
+        (105_000, (question, *steps), 3),
+        (105_000, (user("go"), says("ok"), question, *steps, pinned(4)), 3),
+        (105_000, (user("go"), *steps[:2], question, *steps[2:]), 2),
+        (105_000, (user("go"), *steps, question), 2),
+        (111_000, (user("go"), *steps, question), 3),  # in the tail it is counted once
+    ):
+        chosen = choose_cut(view_of(*bodies), ruler(), budget(), Gate.PRE_FLIGHT, room=room)
+        assert chosen is not None
+        assert (chosen.steps, chosen.lowered) == (fits, fits < 3), (room, bodies[-1])
+
+
+def test_how_much_too_much_is_left_is_told_exactly() -> None:
+    view = view_of(user("go"), *[step_of(f"c{n}", many(30_000)) for n in range(5)])
+    one, three = (sum(map(ruler().item, view.conversation[at:])) for at in (-2, -6))
+    for room, beyond, excess in ((three, 0, 0), (one, 0, three - one), (one - 1, 1, three - one + 1)):
+        chosen = choose_cut(view, ruler(), budget(), Gate.PRE_FLIGHT, room=room)
+        assert chosen is not None
+        assert (chosen.beyond, chosen.excess) == (beyond, excess)
+
+
 @pytest.mark.parametrize(("room", "steps"), [(100_000, 3), (70_000, 2), (40_000, 1), (10, 1)])
 def test_steps_that_do_not_fit_leave_the_floor_but_never_the_last(room: int, steps: int) -> None:
     view = view_of(user("go"), *[step_of(f"c{n}", many(30_000)) for n in range(5)])

@@ -255,6 +255,18 @@ def test_pins_nested_rules_and_a_short_primer_count_as_unshrinkable() -> None:
     assert unshrinkable(s.view, s.ruler, BUDGET) == alone + 10_004 + 104
 
 
+def test_a_pinned_result_counts_and_the_call_beside_a_pinned_reply_does_not() -> None:
+    s = Simulation(claimed=40_000)
+    s.append(UserSaid("q"), calls("x", text="a" * 400), returned("x", "r" * 4_000), calls("y", text="b" * 400))
+    alone = unshrinkable(s.view, s.ruler, BUDGET)
+    s.append(pinned(4))
+    result = next(i for i in s.view.items if i.record == 4)
+    assert unshrinkable(s.view, s.ruler, BUDGET) == alone + s.ruler.item(result)
+    s.append(pinned(5))  # its call waits, and its answer bears its number
+    reply = next(i for i in s.view.items if i.record == 5 and i.role == "assistant")
+    assert unshrinkable(s.view, s.ruler, BUDGET) == alone + s.ruler.item(result) + s.ruler.item(reply)
+
+
 def test_a_smaller_model_lowers_what_a_first_message_may_keep() -> None:
     s = Simulation(claimed=1_000_000)
     assert primer_cap(s.view, budget(1_000_000)) == budget(1_000_000).landing // 4

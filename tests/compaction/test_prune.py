@@ -145,3 +145,14 @@ def test_the_caps_by_the_budget_hold_on_small_windows() -> None:
     assert small.prune_minimum < 900
     view = view_of(*turn("a", 1_000, 1_000, 1_000), *turn("b"), *turn("c"))
     assert plan_prune(view, ruler(), small, inside_turn=False).records == (4, 6)
+
+
+def test_each_reason_for_pruning_nothing_is_the_true_one() -> None:
+    older, newer = turn("a", 50_000), [*turn("b", 9), *turn("c", 9)]
+    for bodies, why in (
+        ([user("a"), says("b")], "there are no tool results in the view"),
+        (newer, "all tool results are recent enough to be protected"),
+        ([*older, *newer, pinned(4)], "every older tool result is pruned, spilled or pinned already"),
+        ([*turn("a", 500), *newer], "the older tool results come to"),
+    ):
+        assert (plan_prune(view_of(*bodies), ruler(), BUDGET, inside_turn=False).why_nothing or "").startswith(why)

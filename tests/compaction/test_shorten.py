@@ -72,3 +72,13 @@ def test_three_quarters_are_head_and_one_quarter_is_tail() -> None:
 
 def test_a_text_that_fits_is_returned_as_it_is() -> None:
     assert shorten("x" * 10, 10) == "x" * 10
+
+
+@pytest.mark.parametrize(
+    ("first", "last"), [(0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F)]
+)
+def test_all_that_names_or_colours_a_character_stays_with_it(first: int, last: int) -> None:
+    for code in (first, last):
+        assert head_end(f"☝{chr(code)}", 1) == 0
+    for code in (first - 1, last + 1):
+        assert unicodedata.category(chr(code)).startswith("M") or head_end(f"☝{chr(code)}", 1) == 1

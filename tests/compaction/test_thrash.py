@@ -19,6 +19,9 @@ def test_thrash_needs_three_in_a_row_on_large_windows_and_five_on_small_ones() -
     far = (*one, *[says("a")] * 4)
     assert thrash(View(log(*far * 5)), 200_000) is None
     assert thrash(View(log(*one * 5, compacted(2))), 200_000) is None
+    # What follows the user's own compaction at once is counted with the rest.
+    at_once = (compacted(2), compacted(2, gate=Gate.PROACTIVE), *one[1:], *one[1:])
+    assert thrash(View(log(*at_once)), 200_000) is not None
 
 
 def rereads(
