@@ -17,6 +17,7 @@ from agent.agreeing import Agreed, agree
 from agent.at_hand import AtHand, at_hand
 from agent.custom_files import CustomCommand, read_commands
 from agent.forecast import Forecast, forecast
+from agent.forking import fork
 from agent.looking_up import Hit, Whole, hits, whole
 from agent.model_rows import ModelRow, Switch, model_rows
 from agent.models.learned import Lesson
@@ -168,6 +169,10 @@ class Reading:
         if prompt is not None:
             view = View((*view.records, Record(session.log.next_id, self.kit.clock(), UserSaid(prompt))))
         return body_of(session, next_request(session, view=view))
+
+    def fork(self, path: Path, before: int | None) -> sessions.Found:
+        """A new session with that one's log up to here, or up to before a record. Raises `LogError`."""
+        return sessions.look(fork(self.kit.places, path, before, self.kit.clock()))
 
     def verify(self, path: Path) -> Report:
         """What is wrong with a log."""

@@ -164,5 +164,7 @@ async def pin(session: Session, target: int, on: bool) -> Finished:
                 "nothing was changed"
             )
             return Finished("pin", False, 3, None, text, need, budget.landing // 2)
+    before = session.size().total
     await session.append(Pinned(target, on))
-    return Finished("pin", True, 0, None, f"record {target} is {'pinned' if on else 'no longer pinned'}")
+    text = f"record {target} is {'pinned' if on else 'no longer pinned'}"
+    return Finished("pin", True, 0, None, text, before, session.size().total)

@@ -20,7 +20,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent.codec import Unreadable, as_json, decode, encode, id_of, kind_named
@@ -36,7 +36,7 @@ from agent.log_file import (
     create,
     take,
 )
-from compaction.records import AssistantSaid, Body, Noted, Record, Started, ToolCall, ToolReturned
+from compaction.records import AssistantSaid, Body, Noted, Record, SettingsChanged, Started, ToolCall, ToolReturned
 from compaction.view import NO_RESULT, View, fold, step
 
 # The topic of the notice that follows a torn line once its session goes on: it tells the torn from the damaged.
@@ -303,6 +303,25 @@ def _sure(read: Record | Unreadable) -> Record:
     return read
 
 
+def forked(data: bytes, session: str, name: str, before: int | None, now: float) -> bytes:
+    """The lines of a log for a session of another id, up to before record `before`, with its name at the end.
+
+    Only the first line is another. Raises `ValueError` with a sentence part.
+    """
+    lines = data.split(b"\n")
+    if isinstance(decode(lines[-1], len(lines)), Unreadable):
+        lines.pop()  # empty, or torn: never a record
+    if before is not None and not 1 < before <= len(lines) + 1:
+        raise ValueError(f"there is no record {before} to stop before; it has {len(lines)}")
+    lines = lines[: None if before is None else before - 1]
+    first = decode(lines[0], 1) if lines else None
+    if not isinstance(first, Record) or not isinstance(first.body, Started):
+        raise ValueError("its first line is not whole")
+    lines[0] = encode(replace(first, body=replace(first.body, session=session)))
+    lines.append(encode(Record(len(lines) + 1, round(now, 3), SettingsChanged(name=name))))
+    return b"".join(line + b"\n" for line in lines)
+
+
 def newest_first(data: bytes, kind: type[Body]) -> Iterator[Record]:
     """The records of one kind from the bytes of a log, the newest first; the other lines are not decoded."""
     # Inside a text the quotes would stand behind backslashes, so this is found at the start of a line only.
@@ -337,6 +356,7 @@ __all__ = [
     "SessionBusy",
     "SessionLog",
     "as_json",
+    "forked",
     "heads",
     "load",
     "newest_first",

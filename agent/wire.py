@@ -6,8 +6,8 @@ Contracts
  1. Commands may be put from any thread and never block; the worker takes them in order, one turn at a time.
     `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs; so do `Inspect`, `InspectJobs`,
     `StopJob`, `ShowTrust` and a `Prune` that only probes. `Steer`, `Pin`, `SetBudget` and `SetTrust` act at the next
-    step's end; `Submit`, `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`, `SetModel`, `SaveKey`, `Reload` wait for the
-    turn.
+    step's end; `Submit`, `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`, `Fork`, `SetModel`, `SaveKey`, `Reload`
+    wait for the turn.
  2. Events are emitted on the worker's thread, in order. `emit` must hand them over and return; it may not raise.
  3. Only `Appended` is durable: it follows the fsync of its record. Opening a session emits one `Opened`, then
     `Appended` for each record already there (`replay` true), then `Metered`, perhaps a `Proposed`, then `Idle`.
@@ -23,6 +23,7 @@ from agent.wire_commands import (
     Choice,
     Command,
     Compact,
+    Fork,
     Inspect,
     InspectJobs,
     Interrupt,
@@ -78,8 +79,8 @@ from agent.wire_events import (
 )
 
 __all__ = [
-    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted",
-    "Event", "FileChange", "Finished", "Gated", "Idle", "Inspect", "InspectJobs", "Inspected", "Interrupt", "JobRow",
+    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted", "Event",
+    "FileChange", "Finished", "Fork", "Gated", "Idle", "Inspect", "InspectJobs", "Inspected", "Interrupt", "JobRow",
     "Jobs", "Meter", "Metered", "Mode", "Open", "Opened", "Pin", "Plan", "Planned", "Price", "Progress", "Proposed",
     "Prune", "Queued", "Quit", "Reload", "Rename", "Restreamed", "Returned", "Reviewed", "Reviewing", "Rewind",
     "RewindOffered", "Row", "SaveKey", "SetBudget", "SetMode", "SetModel", "SetTrust", "Shell", "ShowTrust", "Steer",

@@ -205,6 +205,13 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class Fork:
+    """Open a new session with this one's log up to here, or up to before record `before`; this one stays as it is."""
+
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Quit:
     """End the worker after what is being written."""
 
@@ -212,5 +219,5 @@ class Quit:
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
-    | SaveKey
+    | SaveKey | Fork
 )  # fmt: skip

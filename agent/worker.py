@@ -21,9 +21,10 @@ from typing import Any, Protocol
 
 from agent import job_news, loop, wishes
 from agent.ending import End
+from agent.forking import fork
 from agent.rewinding import after_work
 from agent.session import Session
-from agent.session_log import LogFailed
+from agent.session_log import LogError, LogFailed
 from agent.wire import (
     Answer,
     Busy,
@@ -31,6 +32,7 @@ from agent.wire import (
     Compact,
     Crashed,
     Event,
+    Fork,
     Idle,
     Inspect,
     InspectJobs,
@@ -55,6 +57,7 @@ from agent.wire import (
     Steer,
     StopJob,
     Submit,
+    Told,
     Undo,
     Unqueue,
 )
@@ -226,6 +229,8 @@ class Worker:
             self._emit(Idle("", "", "failed", "no session is open", 1))
             return
         match command:
+            case Fork(before=before):
+                await self._guarded("opening", self._fork(session, before))
             case Submit(text=text, images=images):
                 self._tell_queue()
                 await self._guarded("turn", loop.turn(session, text, images))
@@ -306,6 +311,15 @@ class Worker:
             await old.aclose()
         wishes.replay(session, resumed=path is not None)
         return End()
+
+    async def _fork(self, session: Session, before: int | None) -> End:
+        try:
+            path = await asyncio.to_thread(fork, session.kit.places, session.log.path, before, session.kit.clock())
+        except LogError as error:
+            return End("failed", str(error), 1)
+        end = await self._open(str(path))
+        self._emit(Told(f"a fork of {session.id}, which stays as it is: /resume {session.id} goes back to it"))
+        return end
 
     async def _close(self) -> None:
         if self._session is not None:

@@ -13,7 +13,19 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-READING = ("sessions", "context", "recall", "timeline", "request", "verify", "export", "config", "models", "doctor")
+READING = (
+    "sessions",
+    "context",
+    "recall",
+    "timeline",
+    "request",
+    "verify",
+    "fork",
+    "export",
+    "config",
+    "models",
+    "doctor",
+)
 WRITING = ("exec", "prune", "compact", "undo", "pin", "rewind")
 COMMANDS = (*READING, *WRITING, "keys", "tour")
 
@@ -180,6 +192,8 @@ def _command_parser() -> argparse.ArgumentParser:
     request = command("request", "the exact request body that would go out next", session=True, json=False)
     request.add_argument("--prompt", metavar="TEXT", default=None, help="as if this were said next")
     command("verify", "replay the log and check what a log can show", session=True)
+    fork = command("fork", "a new session with this one's log up to here; this one stays as it is", session=True)
+    fork.add_argument("--before", type=int, metavar="RECORD", default=None, help="only up to before this record")
     export = command("export", "the session for people", session=True, json=False)
     export.add_argument("--format", choices=("md", "html", "json"), default="md")
     export.add_argument("-o", dest="output", metavar="FILE", default=None)

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 from agent.wire import (
     Compact,
+    Fork,
     Inspect,
     InspectJobs,
     Mode,
@@ -183,6 +184,10 @@ def _rewind(text: str) -> Wish:
     return _one_number("rewind", lambda id: Rewind(id, "ask"))(text) if text else PickRewind()
 
 
+def _fork(text: str) -> Wish:
+    return _one_number("fork", Fork)(text) if text else Fork()
+
+
 def _export(text: str) -> Wish:
     format, _, file = text.partition(" ")
     for known in get_args(Literal["md", "html", "json"]):
@@ -223,6 +228,7 @@ TABLE: dict[str, SlashCommand] = {
         SlashCommand(
             "rewind", "[# | --back]", "go on from before a message, its files too; --back takes files back", _rewind,
         ),
+        SlashCommand("fork", "[#]", "a new session from here, or from before a record; this one stays", _fork),
         SlashCommand("reload", "", "take changed instructions in", _plainly(Reload())),
         SlashCommand("new", "", "start another session", _plainly(Open(None))),
         SlashCommand("resume", "[id]", "go on with an earlier session", _resume),

@@ -1,10 +1,10 @@
-"""The commands that read: sessions, context, recall, timeline, request, verify, export, config, models, doctor, and the
-plans of prune and compact.
+"""The commands that read: sessions, context, recall, timeline, request, verify, fork, export, config, models, doctor,
+and the plans of prune and compact.
 
 Not the reading itself (that is `agent.reading`): here a command becomes one question, and the answer JSON or a table.
 
 Invariants
- 1. No lock is taken and nothing appended; the only file written is the export's, where `-o` says.
+ 1. No lock is taken and nothing appended; all that is written is the export, where `-o` says, and a fork's own folder.
  2. Whatever is printed with `--json` is one value, whole.
 """
 
@@ -99,6 +99,7 @@ class Reading(Protocol):
     def timeline(self, path: Path) -> Sequence[Any]: ...
     def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]: ...
     def verify(self, path: Path) -> Report: ...
+    def fork(self, path: Path, before: int | None) -> Any: ...
     def recall(self, path: Path, query: str) -> Sequence[Any]: ...
     def exported(self, path: Path, format: str) -> str: ...
     def settings_shown(self) -> Sequence[tuple[str, Any, str]]: ...
@@ -134,6 +135,9 @@ def run_reading(options: argparse.Namespace, reading: Reading, out: TextIO | Non
     try:
         if hasattr(options, "target"):
             ask.path = reading.find(options.target)
+            # The numbers follow the settings; whoever wrote one that does not count should hear of it here too.
+            for notice in reading.settings_check():
+                errors.text(f"ullage: {safe(notice)}")
     except LookupError as error:
         return failed(error.args[0] if error.args else error, USAGE)
     try:
@@ -306,6 +310,14 @@ def _verify(ask: _Ask) -> int:
     return report.code
 
 
+def _fork(ask: _Ask) -> int:
+    """The one command here that makes something: a session of its own, beside the one that is read."""
+    made = object_of(ask.reading.fork(ask.path, ask.options.before))
+    value = {"session": made["id"], "path": made["path"], "title": made["title"], "from": str(ask.path)}
+    ask.show(value, lambda: f"{made['id']}  {safe(str(made['title']))}\n{made['path']}")
+    return 0
+
+
 def _export(ask: _Ask) -> int:
     text = ask.reading.exported(ask.path, ask.options.format)
     if ask.options.output is None or ask.options.output == "-":
@@ -375,6 +387,7 @@ COMMANDS: Mapping[str, Callable[[_Ask], int]] = {
     "timeline": _timeline,
     "request": _request,
     "verify": _verify,
+    "fork": _fork,
     "export": _export,
     "config": _config,
     "models": _models,

@@ -13,7 +13,7 @@ from agent.wire import Meter, Progress, Streaming, ToolRunning
 from tui.flow import wrap
 from tui.inline_print import MOST_PROSE, Row, cut, prose, row
 from tui.meter import meter_lines
-from tui.plain import one_line, overdrawn, plural, safe, seconds, tokens
+from tui.plain import in_one, one_line, overdrawn, plural, safe, seconds, tokens
 from tui.wording import DOING
 
 # Eight turns a second: seen as moving, felt by no key.
@@ -106,7 +106,7 @@ class Live:
         more = len(self.queue) - listed
         out = [row(f"  {more} more waiting", "class:quiet")] if more > 0 else []
         for text in self.queue[-listed:]:
-            out.append(row(cut(f"  waiting  {one_line(text)}", width), "class:quiet"))
+            out.append(row(cut(f"  waiting  {in_one(text)}", width), "class:quiet"))
         if self.queue and width >= 60 and not short:
             out.append(row("           alt+up takes it back", "class:quiet"))
         return out

@@ -62,6 +62,14 @@ def one_line(text: str, most: int = 200) -> str:
     return ""
 
 
+def in_one(text: str, most: int = 200) -> str:
+    """All lines that say something on one line, how many they are in front where there are several."""
+    lines = [line.strip() for line in safe(text).split("\n") if line.strip()]
+    said = " / ".join(lines)
+    said = said if len(said) <= most else said[: most - 1] + "…"
+    return said if len(lines) < 2 else f"({len(lines)} lines) {said}"
+
+
 def tokens(count: int) -> str:
     """A token count in at most five characters: `999`, `61.4k`, `160k`, `1.05M`."""
     sign, n = ("-", -count) if count < 0 else ("", count)

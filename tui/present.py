@@ -67,7 +67,9 @@ NAME = re.compile(r"[/:.@_]\S")
 ENDED = re.compile(r"[.!?:…][”\")]?$|[`)]$")
 
 # What the plan on the screen says better.
-SEEN_ANYWAY = frozenset({"a preview: nothing was changed", "a plan: nothing was changed"})
+SEEN_ANYWAY = frozenset(
+    {"a preview: nothing was changed", "a plan: nothing was changed", "files changed since; nothing was done yet"}
+)
 
 # A user's own message folds beyond this: a pasted log must not bury the conversation.
 USER_FOLD = Fold(head=20, tail=5)
@@ -269,10 +271,8 @@ def assistant(key: str, number: int, body: AssistantSaid) -> Iterator[Block]:
             )
         case "filtered":
             yield Block(f"{key}:stop", "warning", body="The provider's filter withheld the rest of this answer.")
-        case "failed":
-            yield Block(f"{key}:stop", "quiet", body="The answer broke off; what had arrived is kept.")
-        case "done" | "calls" | "aborted":
-            pass
+        case "failed" | "done" | "calls" | "aborted":
+            pass  # of a failure the error that follows says everything
 
 
 def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed) -> Block:

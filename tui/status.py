@@ -18,7 +18,7 @@ from textual.widget import Widget
 from agent.wire import Asking, Mode, Opened, Progress, Streaming, ToolRunning
 from compaction.records import Record, SettingsChanged
 from tui.palette import ASCII, UNICODE
-from tui.plain import one_line, plural, safe, seconds, tokens
+from tui.plain import in_one, one_line, plural, safe, seconds, tokens
 from tui.wording import DOING
 
 # Eight turns a second: seen as moving, felt by no key.
@@ -121,9 +121,7 @@ class Queue(Widget, can_focus=False):
         more = len(self.texts) - LISTED
         rows = [Content.styled(f"  {more} more waiting", "dim")] if more > 0 else []
         for text in self.texts[-LISTED:]:
-            rows.append(
-                Content.assemble(("  waiting  ", "dim"), one_line(text)).truncate(self.size.width, ellipsis=True)
-            )
+            rows.append(Content.assemble(("  waiting  ", "dim"), in_one(text)).truncate(self.size.width, ellipsis=True))
         if self.size.width < HINTED:
             return Content("\n").join(rows)
         rows[-1] = Content.assemble(

@@ -72,7 +72,7 @@ def draw(piece: Piece, width: int, palette: Palette) -> list[Strip]:
         case "error":
             lines = _said(piece, width, palette, palette.glyphs.failed, palette.error, palette.text)
     if piece.block.faded:
-        lines = ([Segment(part.text, palette.faint) for part in line] for line in lines)
+        lines = ([Segment(part.text, palette.quiet) for part in line] for line in lines)
     return strips + [_within(Strip(Segment.simplify(line)), width) for line in lines]
 
 

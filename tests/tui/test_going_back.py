@@ -106,6 +106,6 @@ def test_faded_blocks_are_drawn_in_one_quiet_style_and_as_wide() -> None:
     plain = [strip.text for strip in draw(Piece(block, block.body), 40, palette)]
     faded = draw(Piece(Block("k", "user", body=block.body, record=3, faded=True), block.body), 40, palette)
     assert [strip.text for strip in faded] == plain
-    assert {segment.style for strip in faded for segment in strip if segment.text.strip()} == {palette.faint}
+    assert {segment.style for strip in faded for segment in strip if segment.text.strip()} == {palette.quiet}
     printed = rows(Block("k", "user", body=block.body, record=3, faded=True), 40)
     assert max(len(text_of(one)) for one in printed) <= 40

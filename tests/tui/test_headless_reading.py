@@ -134,6 +134,10 @@ class FakeReading:
     def settings_shown(self) -> Sequence[tuple[str, Any, str]]:
         return (("model", "m", "default"), ("context.budget", "160k", "flag --budget"))
 
+    def fork(self, path: Path, before: int | None) -> Found:
+        self._note("fork", path, before)
+        return Found(id="0f0f0f0f", title="make it faster (fork)")
+
     def settings_check(self) -> Sequence[str]:
         return self.notices
 
@@ -171,6 +175,22 @@ def read(line: str, **answers: Any) -> Read:
     reading, out, err = FakeReading(**answers), io.StringIO(), io.StringIO()
     code = run_reading(options_of(line), reading, out, err)
     return Read(code, out.getvalue(), err.getvalue(), reading.asked)
+
+
+def test_a_fork_is_named_with_its_place() -> None:
+    ran = read("fork last --before 12 --json")
+    assert json.loads(ran.out) == {
+        "session": "0f0f0f0f", "path": str(LOG), "title": "make it faster (fork)", "from": str(LOG)
+    }  # fmt: skip
+    assert ran.asked == ["last", ("fork", LOG, 12)]
+    assert read("fork last", trouble=Broken("torn")).code == 1
+    assert read("fork last").out.splitlines()[0] == "0f0f0f0f  make it faster (fork)"
+
+
+def test_whoever_misspelt_a_setting_hears_of_it_where_its_numbers_are_shown() -> None:
+    ran = read("context last --json", notices=("unknown setting `contxt`",))
+    assert "unknown setting `contxt`" in ran.err
+    assert json.loads(ran.out)["items"]
 
 
 def test_every_reading_command_is_here_and_every_plan() -> None:

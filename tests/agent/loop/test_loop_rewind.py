@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent.models.scripted import Scripted
 from agent.verify import verify
-from agent.wire import Drafted, Rewind, RewindOffered, Shell
+from agent.wire import Drafted, Pin, Rewind, RewindOffered, Shell
 from compaction.records import Noted, Rewound, UserSaid
 from tests.agent.loop.harness import Story, call, calls, spoken
 
@@ -154,3 +154,10 @@ async def test_files_put_back_are_told_in_the_log_to_people(tmp_path: Path) -> N
         notes = [n for n in story.bodies(Noted) if n.topic == "files"]
         assert [n.to_model for n in notes] == [False]
         assert "--back" in notes[0].text
+
+
+async def test_a_pin_says_the_sizes_around_it(tmp_path: Path) -> None:
+    async with Story(tmp_path, ["One."]) as story:
+        await story.say("first")
+        finished = await story.wish(Pin(said(story, "first")))
+        assert finished.committed and 0 < finished.before == finished.after == story.meter.used
