@@ -12,10 +12,11 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from agent import permission_rules, places, settings
 from agent.model import Endpoint, Model, Part, Request
@@ -94,7 +95,7 @@ class Lent:
 
     model: Model
 
-    def stream(self, endpoint: Endpoint, request: Request) -> AsyncGenerator[Part, None]:
+    def stream(self, endpoint: Endpoint, request: Request) -> AsyncIterator[Part]:
         return self.model.stream(endpoint, request)
 
     async def aclose(self) -> None:
@@ -231,7 +232,8 @@ async def _turn(user: User, played: Played, model: Model, said: deque[tuple[Choi
 
 async def _next(idle: asyncio.Queue[Idle], running: asyncio.Future[None]) -> Idle:
     waiting = asyncio.ensure_future(idle.get())
-    await asyncio.wait({waiting, running}, return_when="FIRST_COMPLETED")
+    either: set[asyncio.Future[Any]] = {waiting, running}
+    await asyncio.wait(either, return_when="FIRST_COMPLETED")
     if not waiting.done():
         running.result()
     return waiting.result()
