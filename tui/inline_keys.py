@@ -62,6 +62,11 @@ def bindings(screen: Keyed) -> KeyBindings:
     def _answer_enter(event: KeyPressEvent) -> None:
         screen.talk.key("enter")
 
+    @keys.add("escape", filter=keyed, eager=True)
+    def _answer_stop(event: KeyPressEvent) -> None:
+        # By name and eager: the binding for any key is eager too, and would take it for a letter.
+        screen.talk.stop()
+
     @keys.add(Keys.BracketedPaste, filter=keyed, eager=True)
     @keys.add("c-j", filter=keyed, eager=True)
     @keys.add("tab", filter=keyed, eager=True)

@@ -180,6 +180,21 @@ async def test_the_draft_steps_aside_for_a_question_and_no_key_reaches_it(tmp_pa
         assert typed.draft == "half a sentence "
 
 
+async def test_escape_at_a_question_stops_the_turn_and_from_the_reason_goes_back(tmp_path: Path) -> None:
+    async with typing(tmp_path) as typed:
+        typed.talk.take_all([Busy("turn"), Asking(3, "c", "bash", "Run", "", command="rm -r build")])
+        await typed.settled()
+        typed.time += 1
+        await typed.type("n")
+        assert not typed.screen.keyed
+        await typed.type(ESC)
+        await typed.until(lambda: typed.screen.keyed)
+        assert typed.sent == []
+        await typed.type(ESC)
+        await typed.until(lambda: typed.sent)
+        assert typed.sent == [Interrupt()]
+
+
 async def test_a_refusal_is_written_and_the_draft_comes_back(tmp_path: Path) -> None:
     async with typing(tmp_path) as typed:
         await typed.type("draft")
