@@ -34,6 +34,7 @@ from agent.outgoing import next_request
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.streaming import retrying, streaming
+from agent.switching import Detour
 from agent.toolbox import close_calls, not_run, run_calls
 from agent.tools import Refused
 from agent.wire import Restreamed, Returned, Streaming
@@ -102,13 +103,14 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
         return End("refused", refusal.text, 3)
     news = job_news.notes(session)
     mine = session.log.next_id + len(news)
+    detour = Detour(session)
     try:
         await session.append(*news, said)
         if said.admitted is not None:
             session.tell(
                 f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
             )
-        return await _steps(session)
+        return await _steps(session, detour)
     except asyncio.CancelledError:
         await close_calls(session)
         return End("interrupted", None, 130)
@@ -122,9 +124,11 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
         if session.log.record(mine) is None:
             session.emit(Returned(text, str(error), 1))
         raise
+    finally:
+        await detour.back()
 
 
-async def _steps(session: Session) -> End:
+async def _steps(session: Session, detour: Detour) -> End:
     most = max(1, session.kit.settings.max_steps)
     steps, told = 0, False
     while True:
@@ -132,7 +136,12 @@ async def _steps(session: Session) -> End:
         if last and steps and not told:
             told = True
             await session.append(Noted(OUT_OF_STEPS, "steps", to_model=True))
-        reply = await _answered(session, Place(inside_turn=steps > 0, last=last))
+        try:
+            reply = await _answered(session, Place(inside_turn=steps > 0, last=last))
+        except ModelError as error:
+            if not await detour.taken(error):
+                raise
+            continue
         if reply is None:
             continue
         steps += 1

@@ -182,6 +182,10 @@ class Session:
         self.target = self.target_for(self.view.model)
         self.budget = budget_for(self.target.window, self.kit.settings.policy_for(self.view.model, self.rule()))
 
+    def budget_of(self, target: Target) -> Budget:
+        """The budget there would be with another model."""
+        return budget_for(target.window, self.kit.settings.policy_for(target.endpoint.name))
+
     def rule(self) -> str | None:
         """The budget rule chosen in this session for the model in force; None leaves it to the settings.
 

@@ -59,6 +59,7 @@ class ModelEntry:
     cache_ttl: float | None = None
     effort: str | None = None
     prices: Prices | None = None
+    fallback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Settings:
     api_key_env: str | None
     window: int | None
     effort: str | None
+    fallback: str | None
+    fallback_without_asking: bool
     mode: Mode
     max_steps: int
     deadline: float
@@ -139,6 +142,11 @@ class Settings:
     def effort_for(self, model: str) -> str | None:
         """The reasoning effort asked of a model; None leaves it to the provider."""
         return self.entry_for(model).effort
+
+    def fallback_for(self, model: str) -> str | None:
+        """The model to go on with while `model` is overloaded; None: there is none."""
+        said = self.entry_for(model).fallback or self.fallback
+        return None if said == model else said
 
     def policy_for(self, model: str, rule: str | None = None) -> Policy:
         """The budget policy for a model. `rule` is the session's own choice, stronger than all else."""

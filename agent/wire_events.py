@@ -104,7 +104,11 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A tool needs the user's yes. `diff` or `command` would happen; `prefix` is what a lasting yes would allow."""
+    """A tool needs the user's yes. `diff` or `command` would happen; `prefix` is what a lasting yes would allow.
+
+    `about` a model: it is overloaded and another would be asked, once for this turn or for the session; a no needs no
+    reason, since no model reads it.
+    """
 
     id: int
     call: str
@@ -114,6 +118,7 @@ class Asking:
     command: str = ""
     diff: str = ""
     prefix: str = ""
+    about: Literal["tool", "model"] = "tool"
 
 
 @dataclass(frozen=True, slots=True)

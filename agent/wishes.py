@@ -16,7 +16,6 @@ from agent.instructions import build
 from agent.keys_kept import save_key
 from agent.mcp.tool import equipped
 from agent.model import UnknownModel
-from agent.resuming import changed_effort
 from agent.rewinding import before_change, rewind
 from agent.rewriting import compact, pin, probed, prune, undo
 from agent.sanitise import clean
@@ -24,6 +23,7 @@ from agent.session import Session
 from agent.session_log import LogFailed
 from agent.settings import SettingsError
 from agent.settings_file import save
+from agent.switching import switch
 from agent.tools import Need
 from agent.wire import (
     Appended,
@@ -190,13 +190,9 @@ async def _model(session: Session, command: SetModel) -> Finished:
     name = endpoints.name_of(command.name)
     endpoints.adopt(name, command.api_base, remember=False)
     try:
-        target = await session.kit.target(name)
+        await switch(session, name)
     except UnknownModel as error:
         return Finished("model", False, 2, None, str(error))
-    effort = changed_effort(session.view, session.kit.settings, name)
-    await session.append(SettingsChanged(model=name, endpoint=target.endpoint.label, effort=effort))
-    session.refresh()
-    session.metered()
     window = session.target.window
     size = "unknown" if window.tokens is None else f"{window.tokens:,} tokens"
     cut = f"; {_budget_words(session.budget)}" if _is_cut(session.budget) else ""

@@ -153,6 +153,12 @@ class Approval(Vertical, can_focus=True):
         self.screen.remove_class("-asking")
 
     def _choices(self) -> list[tuple[str, Choice, str]]:
+        if self._waiting[0].about == "model":
+            return [
+                ("y", "once", "yes, for this turn"),
+                ("s", "session", "yes, for this session"),
+                ("n", "refuse", "no"),
+            ]
         prefix = lasting(self._waiting[0], 60)
         rows: list[tuple[str, Choice, str]] = [("y", "once", "yes, once"), ("s", "session", "yes, for this session")]
         if prefix:
@@ -204,7 +210,7 @@ class Approval(Vertical, can_focus=True):
             self.post_message(Wished(Interrupt()))
 
     def _answer(self, choice: Choice) -> None:
-        if choice == "refuse":
+        if choice == "refuse" and self._waiting[0].about == "tool":
             self._ask_why(on=True)
             return
         self._send(choice, "")

@@ -83,6 +83,8 @@ class Approval:
         """The choices."""
         if self.why:
             return "why not? the model reads this · enter refuses · esc goes back"
+        if self.asking.about == "model":
+            return "y yes, for this turn · s for this session · n no · esc stops"
         prefix = lasting(self.asking, 40)
         project = f" · p for this project: {prefix}" if prefix else ""
         long = " · v all of it" if self._long() else ""
@@ -123,6 +125,8 @@ class Approval:
         choice = KEYS.get(key)
         if choice is None or (choice == "project" and not self.asking.prefix):
             return WAITS
+        if self.asking.about == "model":
+            return Reply((Answer(self.asking.id, choice),), (row(f"  {_SWITCHED[choice]}", "class:quiet"),))
         if choice == "refuse":
             self.why = True
             return WAITS
@@ -133,9 +137,9 @@ class Approval:
         if self.why:
             return self._refuse(text.strip())
         word, _, reason = text.strip().partition(" ")
-        if word.lower() in ("n", "no"):
+        if word.lower() in ("n", "no") and self.asking.about == "tool":
             return self._refuse(reason.strip())
-        return self.key({"yes": "y"}.get(word.lower(), word.lower())) if not reason else WAITS
+        return self.key({"yes": "y", "no": "n"}.get(word.lower(), word.lower())) if not reason else WAITS
 
     def _refuse(self, reason: str) -> Reply:
         said = f"  refused: {one_line(reason)}" if reason else "  refused"
@@ -143,6 +147,8 @@ class Approval:
 
 
 _ANSWERED = {"once": "allowed once", "session": "allowed for this session", "project": "allowed for this project"}
+
+_SWITCHED = {"once": "yes, for this turn", "session": "yes, for this session", "refuse": "no", "project": ""}
 
 
 def plan_rows(plan: Plan, width: int) -> list[Row]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import pytest
 from textual.widgets import Input, OptionList
 
 from agent.reading import ModelRow
-from agent.wire import Meter, Metered, SetModel
+from agent.wire import Answer, Asking, Choice, Meter, Metered, SetModel
 from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tests.tui.pilots import Stage, stage
 from tui.actions import PickModel
+from tui.dialogs import Approval
 from tui.front import Choices
 from tui.model_words import facts, switching
 from tui.pickers import Picker
@@ -120,3 +122,26 @@ def test_the_inline_list_prices_each_row_and_says_once_what_is_read_again() -> N
     assert "200k catalogue · out 64k · $3/$15 · no key · ≈ $0.23" in play.text
     play.talk.enter("2")
     assert play.worker.sent == [SetModel("openai/qwen", "http://127.0.0.1:8080/v1")]
+
+
+BUSY = Asking(
+    3, "", "fallback", "big is overloaded; go on with small", "window 200k (user) · prices unknown", about="model"
+)
+
+
+@pytest.mark.parametrize(("key", "choice"), [("y", "once"), ("s", "session"), ("n", "refuse")])
+async def test_the_question_about_another_model_takes_a_letter_and_no_reason(key: str, choice: Choice) -> None:
+    async with stage() as s:
+        await s.play(*Tape().opened(), BUSY)
+        panel = s.app.query_one(Approval)
+        assert "big is overloaded; go on with small?" in s.said("#approval #title")
+        assert "yes, for this project" not in s.said("#approval #choices")
+        panel._now = lambda: float("inf")
+        await s.press(key)
+        assert s.sent(Answer) == [Answer(3, choice)]
+    play = Play()
+    play.take(*Tape().opened(), BUSY)
+    play.look()
+    play.talk.key(key)
+    assert play.worker.sent == [Answer(3, choice)]
+    assert "big is overloaded; go on with small?" in play.text
