@@ -96,6 +96,34 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolRow:
+    """One tool of the session and the tokens of its schema; `server` is whose it is, empty for ours."""
+
+    name: str
+    tokens: int
+    server: str = ""
+    reads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """One MCP server: its state and why, what it is (a command or an address), what it calls itself, where its log is.
+
+    `offers` are its tools now, `tools` those of them that the session holds, with their schemas' `tokens`.
+    """
+
+    name: str
+    state: str
+    why: str
+    what: str
+    said: str
+    offers: int | None
+    tools: int
+    tokens: int
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One item of the view for tables; `tokens` scaled so that all rows and the fixed part sum to the meter."""
 

@@ -68,16 +68,24 @@ def difference(session: Session) -> str:
     return f"MCP tools{f' of {names}' if names else ''}: {said}"
 
 
-def told(session: Session) -> None:
-    """Says once that the list is not what the session holds, and what taking it in now costs."""
+def waits(session: Session) -> str:
+    """What waits to be taken in, and what doing that now costs; empty for nothing."""
     said = difference(session)
-    if not said or _unanswered(session):
-        return
+    if not said:
+        return ""
+    if _unanswered(session):
+        return f"{said}; taken in with the next message"
     tokens = session.size().total
-    session.tell(
-        f"{said}; they join at the next prune or compaction. /reload takes them in now: "
-        f"{tokens:,} cached tokens are read anew"
+    return (
+        f"{said}; taken in at the next prune or compaction. /reload does it now: {tokens:,} cached tokens are read anew"
     )
+
+
+def told(session: Session) -> None:
+    """Says that the list is not what the session holds."""
+    said = waits(session)
+    if said and not _unanswered(session):
+        session.tell(said)
 
 
 async def join(session: Session) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from agent.equipment import served
 from agent.forecast import COLD, forecast, forecast_next, replies
 from agent.session import Session
 from agent.summary_price import SUMMARY_SHARE, summary_price, way_of
@@ -121,7 +122,8 @@ def inspected(session: Session) -> Inspected:
     )
     home = f"{view.started.folder}/" if view.started else "/"
     largest = tuple((name.removeprefix(home), size) for name, size in largest_fixed(view, ruler))
-    return Inspected(shown, rows, largest)
+    # Whoever brings tools is named, however small: it is the one part of these that can be switched off.
+    return Inspected(shown, rows, tuple(dict([*largest, *served(session)]).items()))
 
 
 def prune_plan(session: Session, plan: PrunePlan) -> Plan:

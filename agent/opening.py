@@ -29,7 +29,7 @@ from agent.session_log import LogError, SessionBusy, SessionLog
 from agent.settings import SettingsError, with_model
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace
 from agent.tools.workspace import PAGE_BYTES
-from agent.wire import Event, Progress, Told
+from agent.wire import Event, Progress
 from agent.wishes import Unopened
 from compaction.budget import budget_for
 from compaction.records import AssistantSaid, Reloaded, SettingsChanged, Started
@@ -99,8 +99,7 @@ class Opening:
         budget = budget_for(window, kit.settings.policy_for(name, rule))
         frozen = instructions.build(kit.places, self.folder, kit.settings, window.effective)
         short = window.effective is not None and window.effective <= instructions.SHORT_WINDOW
-        if kit.servers is not None:
-            await _listed(kit, kit.servers)
+        late_ones = [] if kit.servers is None else await _listed(kit, kit.servers)
         schemas = (*(canonical(tool.schema(short)) for tool in TOOLS), *late.theirs(kit.servers))
         now = kit.clock()
         id, place = sessions.new_folder(kit.places, self.folder, now)
@@ -115,7 +114,7 @@ class Opening:
         except LogError as error:
             raise Unopened(str(error), 1) from error
         session = assemble(kit, log, self.folder)
-        session.notices.extend(frozen.notices)
+        session.notices.extend([*frozen.notices, *late_ones])
         session.refresh()
         return session
 
@@ -188,27 +187,29 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     return session
 
 
-async def _listed(kit: Kit, servers: Servers) -> None:
-    """Waits shortly for servers of which nothing is known yet; Esc goes on without them."""
+async def _listed(kit: Kit, servers: Servers) -> list[str]:
+    """Waits shortly for servers of which nothing is known yet; Esc goes on without them. A sentence for each."""
     waiting = servers.unlisted()
     if not waiting:
-        return
-    kit.emit(Progress(f"starting {', '.join(held.name for held in waiting)} · esc goes on without"))
+        return []
+    kit.emit(Progress(f"starting the MCP servers {', '.join(held.name for held in waiting)}"))
     try:
         await servers.listed()
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None:
             task.uncancel()
-    for held in servers.unlisted():
-        kit.emit(Told(f"the MCP server {held.name} is still starting; its tools join when it is there"))
+    return [
+        f"the MCP server {held.name} is still starting; its tools join with the first message after it is there"
+        for held in servers.unlisted()
+    ]
 
 
 def _follow(session: Session) -> None:
     """What servers say from now on is said in this session."""
     servers = session.kit.servers
     if servers is not None:
-        servers.tell = lambda text: session.tell(text, "warning")
+        servers.tell = session.tell
         servers.changed = lambda: late.told(session)
 
 

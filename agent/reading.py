@@ -6,9 +6,11 @@ Not a session's work. Takes no lock, appends nothing; calls a log left open are 
 from __future__ import annotations
 
 import platform
+import shutil
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +21,7 @@ from agent.custom_files import CustomCommand, read_commands
 from agent.forecast import Forecast, forecast
 from agent.forking import fork
 from agent.looking_up import Hit, Whole, hits, whole
+from agent.mcp.server import Server, servers_of
 from agent.model_rows import ModelRow, Switch, model_rows
 from agent.models.learned import Lesson
 from agent.models.providers import KEY_VARIABLES
@@ -287,6 +290,7 @@ class Reading:
             "settings": lambda: str(self.kit.places.settings),
             "sessions": lambda: str(self.kit.places.sessions),
             "sandbox": lambda: sandbox.describe(sandbox.probe(sandbox.Policy())),
+            **{f"mcp {server.name}": partial(_found, server) for server in servers_of(self.kit.settings, self.folder)},
             "terminal": lambda: f"{self.kit.environ.get('TERM', 'none')}, {_encoding()}",
         }
         return [{"what": what, "found": find()} for what, find in checks.items()]
@@ -318,6 +322,15 @@ class Reading:
             endpoints.keys.load()
         found = {variable: endpoints.found(variable) for variable in KEY_VARIABLES.values()}
         return {variable: where for variable, where in found.items() if where is not None}
+
+
+def _found(server: Server) -> str:
+    """An MCP server as far as can be seen without starting it."""
+    if not server.enabled:
+        return f"switched off: {server.shown}"
+    if server.command and shutil.which(server.command[0]) is None:
+        return f"{server.shown}: there is no such program"
+    return server.shown
 
 
 def _encoding() -> str:

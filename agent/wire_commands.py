@@ -198,6 +198,20 @@ class StopJob:
 
 
 @dataclass(frozen=True, slots=True)
+class ListTools:
+    """Ask for `ToolsListed`: every tool with what it costs, or the MCP servers."""
+
+    what: Literal["tools", "servers"]
+
+
+@dataclass(frozen=True, slots=True)
+class RestartServer:
+    """Start an MCP server anew; what it does is told."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Open:
     """Close this session and open another: a path, or None for a new one."""
 
@@ -219,5 +233,5 @@ class Quit:
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
-    | SaveKey | Fork
+    | SaveKey | Fork | ListTools | RestartServer
 )  # fmt: skip

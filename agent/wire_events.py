@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent.figures import FileChange, Meter, Plan, Row
+from agent.figures import FileChange, Meter, Plan, Row, ServerRow, ToolRow
 from agent.wire_commands import Mode
 from compaction.records import Record
 
@@ -188,6 +188,16 @@ class Inspected:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolsListed:
+    """The session's tools and the MCP servers; `waits` says what of it joins later and at which price."""
+
+    what: Literal["tools", "servers"]
+    tools: tuple[ToolRow, ...]
+    servers: tuple[ServerRow, ...]
+    waits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """How a wish (`compact`, `prune`, `undo`, `pin`, `budget`, `model`, `reload`, …) ended.
 
@@ -267,5 +277,5 @@ class Crashed:
 Event: TypeAlias = (
     Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Proposed | Progress | Planned
     | Reviewing | RewindOffered | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
-    | Jobs
+    | Jobs | ToolsListed
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import late, metering, trusting
+from agent import equipment, late, metering, trusting
 from agent.admission import admit
 from agent.ending import End
 from agent.instructions import build
@@ -31,12 +31,14 @@ from agent.wire import (
     Compact,
     Finished,
     Inspect,
+    ListTools,
     Opened,
     Pin,
     Planned,
     Prune,
     Reload,
     Rename,
+    RestartServer,
     Rewind,
     SaveKey,
     SetBudget,
@@ -106,6 +108,11 @@ def at_once(session: Session, command: Command) -> None:
             session.emit(replace(metering.inspected(session), again=again))
         case ShowTrust():
             trusting.offer(session, asked=True)
+        case ListTools(what):
+            session.emit(equipment.listed(session, what))
+        case RestartServer(name):
+            servers = session.kit.servers
+            session.tell("no MCP server is configured" if servers is None else servers.restart(name))
         case Prune(probe=True, records=records):
             session.emit(Planned(probed(session, records), offered=False))
         case _:

@@ -37,6 +37,7 @@ from agent.wire import (
     Inspect,
     InspectJobs,
     Interrupt,
+    ListTools,
     Open,
     Pin,
     Prune,
@@ -44,6 +45,7 @@ from agent.wire import (
     Quit,
     Reload,
     Rename,
+    RestartServer,
     Returned,
     Reviewed,
     Rewind,
@@ -187,7 +189,9 @@ class Worker:
                 self._unqueue()
             case Quit():
                 self._end()
-            case SetMode() | Inspect() | ShowTrust() | Prune(probe=True) if session is not None:
+            case SetMode() | Inspect() | ShowTrust() | ListTools() | RestartServer() | Prune(probe=True) if (
+                session is not None
+            ):
                 wishes.at_once(session, command)
             case InspectJobs() | StopJob() if session is not None:
                 job_news.at_once(session, command)
@@ -253,7 +257,7 @@ class Worker:
                 | Rename()
             ):
                 await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
-            case SetMode() | Inspect() | ShowTrust() | Prune(probe=True):
+            case SetMode() | Inspect() | ShowTrust() | ListTools() | RestartServer() | Prune(probe=True):
                 wishes.at_once(session, command)
             case InspectJobs() | StopJob():
                 job_news.at_once(session, command)

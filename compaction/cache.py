@@ -22,7 +22,7 @@ from hashlib import blake2b
 from math import ceil
 
 from compaction.records import Compacted, Pinned, Pruned, Record, Reloaded, Reverted, Rewound, SettingsChanged, Usage
-from compaction.tokens import Ruler, common, fixed_parts
+from compaction.tokens import Ruler, common, fixed_parts, tool_parts
 from compaction.view import Item, Kind, View
 
 TOOLS, SYSTEM = -2, -1
@@ -92,9 +92,8 @@ def ladder(view: View, ruler: Ruler, known: tuple[tuple[Item, ...], Ladder] | No
     `known` is an earlier view's items with their ladder: the segments of equal leading items are taken from it, so that
     a session that grows does not spell all of itself at every record.
     """
-    parts = fixed_parts(view, ruler)
-    schemas = sum(tokens for name, tokens in parts if name == "tool schemas")
-    system = sum(tokens for _, tokens in parts) - schemas
+    schemas = sum(tokens for _, tokens in tool_parts(view, ruler))
+    system = sum(tokens for _, tokens in fixed_parts(view, ruler)) - schemas
     fixed = (
         Segment("tools", _digest_of_texts(*view.tools), schemas),
         Segment("system", _digest_of_texts(view.system, *view.instructions), system),

@@ -47,6 +47,10 @@ _TELLING = frozenset({Reloaded, AssistantSaid, WindowLearned})
 # How a text of the fixed part says where it comes from.
 _PATH = re.compile(r'<\w+ path="(.*)">')
 
+# What the schemas of our own tools are called together, and how those of a server are told: by its part of their names.
+OUR_TOOLS = "tool schemas"
+_SERVED = re.compile(r'\{"type":"function","function":\{"name":"mcp__([A-Za-z0-9_-]+?)__[A-Za-z0-9_-]')
+
 # A longer name would wrap in every table that shows it; characters.
 MOST_NAME = 60
 
@@ -181,8 +185,17 @@ def fixed_parts(view: View, ruler: Ruler) -> tuple[tuple[str, int], ...]:
     named = [("system prompt", MESSAGE + ruler.text(view.system))]
     for index, text in enumerate(view.instructions):
         named.append((_source(text) or f"instructions {index + 1}", ruler.text(text)))
-    named.append(("tool schemas", sum(CALL + ruler.text(t) for t in view.tools)))
-    return tuple(named)
+    return (*named, *tool_parts(view, ruler))
+
+
+def tool_parts(view: View, ruler: Ruler) -> tuple[tuple[str, int], ...]:
+    """The tool schemas by whose they are: ours, then each server's in the order sent; uncalibrated tokens."""
+    parts = {OUR_TOOLS: 0}
+    for text in view.tools:
+        found = _SERVED.match(text)
+        name = OUR_TOOLS if found is None else f"tools of {found[1]}"
+        parts[name] = parts.get(name, 0) + CALL + ruler.text(text)
+    return tuple(parts.items())
 
 
 def _source(text: str) -> str:
@@ -202,8 +215,8 @@ def fixed(view: View, ruler: Ruler) -> int:
 def estimate_parts(view: View, ruler: Ruler) -> dict[str, int]:
     """Uncalibrated tokens by part of the meter."""
     parts = dict.fromkeys(PARTS, 0)
-    for name, tokens in fixed_parts(view, ruler):
-        parts["tools" if name == "tool schemas" else "system"] += tokens
+    parts["tools"] = sum(tokens for _, tokens in tool_parts(view, ruler))
+    parts["system"] = fixed(view, ruler) - parts["tools"]
     for name, tokens in ruler.sums(view.items).items():
         parts[name] += tokens
     return parts

@@ -54,6 +54,7 @@ from agent.wire import (
     Submit,
     Told,
     ToolRunning,
+    ToolsListed,
 )
 from tui import attention
 from tui.actions import Action, Say, Wish
@@ -241,6 +242,8 @@ class UllageApp(App[int]):
                 foot.jobs = sum(row.runs for row in rows)
                 if asked:
                     JobsScreen.open(self, event)
+            case ToolsListed():
+                self._desk.list_tools(event)
             case Queued(texts=texts):
                 home.query_one(Queue).show(texts)
             case Returned(text=text):

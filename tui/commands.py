@@ -18,12 +18,14 @@ from agent.wire import (
     Fork,
     Inspect,
     InspectJobs,
+    ListTools,
     Mode,
     Open,
     Pin,
     Prune,
     Reload,
     Rename,
+    RestartServer,
     Rewind,
     SetBudget,
     SetMode,
@@ -174,6 +176,15 @@ def _rename(text: str) -> Wish:
     return Rename(text) if text else Say("/rename takes the session's new name.", "warning")
 
 
+def _mcp(text: str) -> Wish:
+    word, _, name = text.partition(" ")
+    if not text:
+        return ListTools("servers")
+    if word == "restart" and name.strip():
+        return RestartServer(name.strip())
+    return Say("/mcp lists the servers; `/mcp restart NAME` starts one anew.", "warning")
+
+
 def _resume(text: str) -> Wish:
     return Open(text) if text else PickSession()
 
@@ -229,7 +240,9 @@ TABLE: dict[str, SlashCommand] = {
             "rewind", "[# | --back]", "go on from before a message, its files too; --back takes files back", _rewind,
         ),
         SlashCommand("fork", "[#]", "a new session from here, or from before a record; this one stays", _fork),
-        SlashCommand("reload", "", "take changed instructions in", _plainly(Reload())),
+        SlashCommand("reload", "", "take changed instructions and tools in", _plainly(Reload())),
+        SlashCommand("tools", "", "every tool, and what it costs in each request", _plainly(ListTools("tools"))),
+        SlashCommand("mcp", "[restart name]", "the MCP servers: state, tools, tokens, log", _mcp),
         SlashCommand("new", "", "start another session", _plainly(Open(None))),
         SlashCommand("resume", "[id]", "go on with an earlier session", _resume),
         SlashCommand("rename", "name", "name this session", _rename),

@@ -12,8 +12,8 @@ from typing import Literal, assert_never, get_args
 from textual.app import App
 from textual.screen import Screen
 
-from agent.wire import Meter, Mode, Open, Opened, RewindOffered, SetMode, SetModel
-from tui import going_back
+from agent.wire import Meter, Mode, Open, Opened, RewindOffered, SetMode, SetModel, ToolsListed
+from tui import going_back, tool_pages
 from tui.actions import (
     Action,
     AskKey,
@@ -150,6 +150,10 @@ class Desk:
                 return PageScreen(lambda: Page("Keys", "", key_help(self.keymap)))
             case "cost":
                 return PageScreen(self._cost)
+
+    def list_tools(self, event: ToolsListed) -> None:
+        """A page over the screen."""
+        self.app.push_screen(PageScreen(lambda: Page(*tool_pages.title(event), tool_pages.text(event))))
 
     def _looking(self) -> Looking:
         return Looking(self.choices.log, self.opened.path if self.opened is not None else "")

@@ -41,6 +41,7 @@ from agent.wire import (
     Streaming,
     Told,
     ToolRunning,
+    ToolsListed,
 )
 from compaction.records import Record
 from compaction.tokens import PARTS
@@ -95,7 +96,7 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
             return {"event": "idle", **ended, "code": code}
         case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Crashed():
             return None
-        case Inspected() | Reviewing() | Drafted() | Proposed() | RewindOffered() | Jobs():
+        case Inspected() | Reviewing() | Drafted() | Proposed() | RewindOffered() | Jobs() | ToolsListed():
             return None
         case _:
             assert_never(event)

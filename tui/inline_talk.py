@@ -47,9 +47,10 @@ from agent.wire import (
     Submit,
     Told,
     ToolRunning,
+    ToolsListed,
 )
 from compaction.records import AssistantSaid, Pinned, Record, SettingsChanged, UserSaid
-from tui import going_back
+from tui import going_back, tool_pages
 from tui import inline_questions as questions
 from tui.actions import Action, Leave, PickRewind, Say, Wish
 from tui.costs import Costs
@@ -177,6 +178,8 @@ class Talk:
                     self.asks.ask(JobList(event))
                 elif asked:
                     self.say(Say("No command was put into the background."))
+            case ToolsListed():
+                self._listed(event)
             case Queued(texts=texts):
                 self.live.queue = texts
             case Returned(text=text) | Drafted(text=text):
@@ -221,6 +224,13 @@ class Talk:
             self.print(self.question.rows(self.surface.width()))
         elif not event.again:
             self.asks.ask(Context(event, self.records.get))
+
+    def _listed(self, event: ToolsListed) -> None:
+        name, remark = tool_pages.title(event)
+        width = self.surface.width()
+        self.print([(), *prose(f"{name}: {remark}", width, "class:strong")])
+        for line in tool_pages.text(event).split("\n"):
+            self.print([row(line)] if len(line) <= width else prose(line.strip(), width, "", "    ", "    "))
 
     def _idle(self) -> None:
         if self.busy and self.live.elapsed() >= LONG_TURN:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from agent.wire import (
     Appended,
@@ -75,6 +76,10 @@ SEEN_ANYWAY = frozenset(
 USER_FOLD = Fold(head=20, tail=5)
 
 
+# Instructions and tool schemas as the session holds them.
+Equipped: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+
+
 @dataclass(slots=True)
 class Presenter:
     """Turns what the worker emits into blocks, in order."""
@@ -85,6 +90,7 @@ class Presenter:
     said: str = ""
     finished: str = ""
     count: int = 0
+    equipped: Equipped = ((), ())
 
     def show(self, event: Event) -> tuple[Block, ...]:
         """The blocks for one event; none for what only moves the meter, the queue or a panel."""
@@ -157,8 +163,9 @@ class Presenter:
     def _record(self, record: Record) -> Iterator[Block]:
         key, number, body = f"record:{record.id}", record.id, record.body
         match body:
-            case Started():
+            case Started(tools=tools):
                 self.calls.clear()
+                self.equipped = (body.instructions, tools)
             case UserSaid(how="shell"):
                 yield cards.shell(number, body)
             case UserSaid():
@@ -181,9 +188,9 @@ class Presenter:
                 yield Block(key, "divider", f"undone: #{target}", meta=(_sizes(before, after),), record=number)
             case Rewound(before=before):
                 yield self._rewound(key, number, before)
-            case Reloaded(instructions=instructions):
-                read = plural(len(instructions), "instruction file")
-                yield Block(key, "divider", "instructions read anew", meta=(read,), record=number)
+            case Reloaded(instructions=instructions, tools=tools):
+                held, self.equipped = self.equipped, (instructions, tools)
+                yield reloaded(key, number, held, self.equipped)
             case Pinned(target=target, on=on):
                 yield Block(key, "quiet", body=f"#{target} is {'pinned' if on else 'no longer pinned'}.")
             case SettingsChanged():
@@ -221,6 +228,8 @@ def question(asking: Asking) -> tuple[str, str, str]:
 def lasting(asking: Asking, most: int) -> str:
     """What a yes for the project would allow, in at most `most` characters; empty for nothing."""
     exact = asking.prefix.removeprefix("= ") if asking.prefix.startswith("= ") else ""
+    if asking.prefix == "*":
+        return one_line(f"all of {asking.tool}", most)
     return "exactly this" if exact and exact == asking.command.strip() else one_line(asking.prefix, most)
 
 
@@ -239,6 +248,17 @@ def opened(event: Opened) -> Block:
     facts = (safe(event.model), safe(event.folder))
     what = "resumed" if event.resumed else "new session"
     return Block(f"opened:{event.session}", "banner", "Ullage", meta=(what, safe(event.session)), body="\n".join(facts))
+
+
+def reloaded(key: str, number: int, before: Equipped, now: Equipped) -> Block:
+    """What was taken in anew: instructions, tools, or both."""
+    read = plural(len(now[0]), "instruction file")
+    if before[1] == now[1]:
+        return Block(key, "divider", "instructions read anew", meta=(read,), record=number)
+    joined, left = len(set(now[1]) - set(before[1])), len(set(before[1]) - set(now[1]))
+    said = [f"{plural(count, 'tool')} {what}" for count, what in ((joined, "joined"), (left, "left")) if count]
+    title = ", ".join(said) or "tools in another order"
+    return Block(key, "divider", title, meta=() if before[0] == now[0] else (read,), record=number)
 
 
 def user(key: str, number: int, body: UserSaid) -> Block:

@@ -104,7 +104,7 @@ class Servers:
         self._opening = asyncio.Lock()
         self._closed = False
         self.changed: Callable[[], None] = lambda: None
-        self.tell: Callable[[str], None] = lambda text: None
+        self.tell: Callable[[str, str], None] = lambda text, level: None
 
     @property
     def enabled(self) -> list[Held]:
@@ -176,14 +176,16 @@ class Servers:
             await _confirm(process, exchange)
         if message is None:
             self._died(held, "our own process for servers ended")
-            raise Down(f"the server {held.name} was lost during the call: our process for servers ended{_again(held)}")
+            raise Down(
+                f"the MCP server {held.name} was lost during the call: our process for servers ended{_again(held)}"
+            )
         if (error := message.get("error")) is not None:
             if error["ended"]:
                 self._died(held, "it ended during a call")
-                raise Down(f"the server {held.name} ended during the call{self._log_of(held)}{_again(held)}")
+                raise Down(f"the MCP server {held.name} ended during the call{self._log_of(held)}{_again(held)}")
             if error["late"]:
-                raise Down(f"the server {held.name} gave no answer in {timeout:g} s; the call was stopped")
-            raise Down(f"the server {held.name} says: {one_line(error['why'], 500)}")
+                raise Down(f"the MCP server {held.name} gave no answer in {timeout:g} s; the call was stopped")
+            raise Down(f"the MCP server {held.name} says: {one_line(error['why'], 500)}")
         held.deaths = 0
         done = message["done"]
         return Reply(tuple(done["texts"]), tuple((kind, data) for kind, data in done["images"]), done["failed"])
@@ -191,20 +193,20 @@ class Servers:
     async def up(self, held: Held) -> HostProcess:
         """The child, with this server running in it. Raises `Down`."""
         if not held.server.enabled:
-            raise Down(f"the server {held.name} is switched off")
+            raise Down(f"the MCP server {held.name} is switched off")
         self.look()
         if held.state != "running" and held.starting is None:
             wait = held.not_before - self._clock()
             if wait > 0:
                 raise Down(
-                    f"the server {held.name} ended {held.deaths} times in a row; it is tried again in {wait:.0f} s, "
-                    f"or at once by /mcp restart {held.name}"
+                    f"the MCP server {held.name} ended {held.deaths} times in a row; it is tried again "
+                    f"in {wait:.0f} s, or at once by /mcp restart {held.name}"
                 )
             self._start(held)
         if held.starting is not None:
             await asyncio.wait({held.starting})
         if held.state != "running" or self._process is None:
-            raise Down(f"the server {held.name} cannot be started: {held.why}{self._log_of(held)}")
+            raise Down(f"the MCP server {held.name} cannot be started: {held.why}{self._log_of(held)}")
         return self._process
 
     def look(self) -> None:
@@ -221,12 +223,12 @@ class Servers:
             known = ", ".join(one.name for one in self.held.values()) or "none is configured"
             return f"there is no MCP server {one_line(name, 40)!r}; the servers: {known}"
         if not held.server.enabled:
-            return f"the server {held.name} is switched off in the settings"
+            return f"the MCP server {held.name} is switched off in the settings"
         if held.starting is not None:
-            return f"the server {held.name} is being started"
+            return f"the MCP server {held.name} is being started"
         held.deaths, held.not_before = 0, 0.0
         self._start(held, loud=True)
-        return f"starting the server {held.name} anew"
+        return f"starting the MCP server {held.name} anew"
 
     async def aclose(self) -> None:
         """Ends everything. Idempotent."""
@@ -252,9 +254,9 @@ class Servers:
             held.starting = None
         if why is not None:
             self._died(held, why, "failed")
-            self.tell(f"the server {held.name} cannot be started: {held.why}{self._log_of(held)}")
+            self.tell(f"the MCP server {held.name} cannot be started: {held.why}{self._log_of(held)}", "warning")
         elif loud:
-            self.tell(f"the server {held.name} runs: {len(held.tools or ())} tools")
+            self.tell(f"the MCP server {held.name} runs: {len(held.tools or ())} tools", "info")
 
     async def _connected(self, held: Held) -> str | None:
         """Starts one server and takes its list in; why it failed, or None."""
@@ -306,14 +308,14 @@ class Servers:
             self._take_list(held, message["tools"])
         elif message.get("op") == "ended" and held.state == "running":
             self._died(held, one_line(str(message.get("why") or "it ended by itself"), 300))
-            self.tell(f"the server {held.name} ended{self._log_of(held)}{_again(held)}")
+            self.tell(f"the MCP server {held.name} ended{self._log_of(held)}{_again(held)}", "warning")
 
     def _take_list(self, held: Held, listed: Sequence[Mapping[str, Any]]) -> None:
         tools, left_out = offered(held.server.name, listed)
         if left_out != held.left_out:
             held.left_out = left_out
             for text in left_out:
-                self.tell(f"a tool of the server {held.name} is left out: {text}")
+                self.tell(f"a tool of the MCP server {held.name} is left out: {text}", "warning")
         if tools != held.tools:
             held.tools = tools
             # Without it, the next start waits for the server; nothing else is lost.

@@ -27,6 +27,9 @@ from agent.tools.workspace import Workspace
 # Arguments in a title: enough to tell two calls apart on one line; characters.
 TITLE = 80
 
+# Arguments longer than this are shown one a line, characters.
+LINE = 80
+
 # Pictures of one result; a page of them is worth no more, at some 1,600 tokens each.
 MOST_IMAGES = 10
 
@@ -58,9 +61,11 @@ class McpTool:
         found = self._found()
         if found is None and self._held() is None:
             raise Refused(self._gone())
-        shown = visible(json.dumps(args, ensure_ascii=False, indent=1)) if args else ""
+        shown = json.dumps(args, ensure_ascii=False) if args else ""
+        if len(shown) > LINE:
+            shown = json.dumps(args, ensure_ascii=False, indent=2)
         reads = found is not None and found.reads
-        return Need("server", command=shown, reads=reads)
+        return Need("server", command=visible(shown), reads=reads)
 
     async def run(self, args: Args, ws: Workspace, call_id: str) -> Result:
         """Asks the server."""
@@ -89,7 +94,7 @@ class McpTool:
             await self._servers.up(held)
         found = self._servers.find(self.name)
         if found is None:
-            raise Down(f"the server {held.name} offers no such tool any more")
+            raise Down(f"the MCP server {held.name} offers no such tool any more")
         return found
 
     def _gone(self) -> str:

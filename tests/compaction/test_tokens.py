@@ -24,6 +24,7 @@ from compaction.tokens import (
     fixed_parts,
     measure,
     scaled,
+    tool_parts,
 )
 from compaction.view import View
 from tests.compaction.build_log import (
@@ -76,6 +77,18 @@ def test_the_fixed_part_is_named_piece_by_piece() -> None:
         ("system prompt", MESSAGE + 2), ("# Rules", 4), ("instructions 2", 1), ("tool schemas", 2 * CALL + 3)
     )  # fmt: skip
     assert fixed(view, ruler()) == sum(n for _, n in named) == estimate(view, ruler())
+
+
+def test_the_tools_of_each_server_are_a_part_of_their_own() -> None:
+    def schema(name: str) -> str:
+        return '{"type":"function","function":{"name":"' + name + '","description":"mcp__no__one"}}'
+
+    tools = tuple(map(schema, ("read", "mcp__b__x", "mcp__a-1__y", "mcp__b___z")))
+    view = view_of(user("u"), start=started("s", tools))
+    named = (("tool schemas", CALL + 1), ("tools of b", 2 * CALL + 2), ("tools of a-1", CALL + 1))
+    assert tool_parts(view, ruler()) == named
+    assert fixed_parts(view, ruler())[-3:] == named
+    assert estimate_parts(view, ruler())["tools"] == 4 * CALL + 4
 
 
 def test_the_parts_of_the_meter_sum_to_the_estimate() -> None:

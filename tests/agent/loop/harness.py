@@ -97,6 +97,7 @@ class Story:
     max_steps: int = 50
     interactive: bool = True
     disk: Disk | None = None
+    servers: Servers | None = None
     first: str | None = None
     summary_deadline: float = PATIENCE * 10
     flags: Mapping[str, Any] = field(default_factory=dict)
@@ -134,7 +135,7 @@ class Story:
             Endpoints(chosen, {"OPENAI_API_KEY": "k"}), self.count, prompts, self.heard, self.clock, ENVIRON,
             self.interactive, "test", self.summary_deadline, self.disk,
             load=lambda: settings.load(self.folder, self.places, {}, self.flags),
-            servers=Servers(servers_of(chosen, self.folder), self.places, ENVIRON, patience=PATIENCE),
+            servers=self.servers or Servers(servers_of(chosen, self.folder), self.places, ENVIRON, patience=PATIENCE),
         )  # fmt: skip
 
     async def __aenter__(self) -> Story:

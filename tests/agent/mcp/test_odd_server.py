@@ -34,7 +34,7 @@ class Bench:
         self.servers = Servers(
             servers, places.under(tmp_path / "home"), environ or {}, clock=lambda: self.now, patience=PATIENCE
         )
-        self.servers.tell = self.told.append
+        self.servers.tell = lambda text, level: self.told.append(text)
         self.servers.changed = self._changed
         self.news = asyncio.Event()
         self.workspace = Workspace(tmp_path)
@@ -79,7 +79,7 @@ async def test_an_odd_server_gives_results_and_sentences_whatever_it_does(tmp_pa
         assert hostile.name.startswith("mcp__odd__na_ve_tool_rm_-rf") and len(hostile.name) <= 64
         assert hostile.description == "red"
         assert odds.told == [
-            "a tool of the server odd is left out: huge: its schema has 40,061 characters, more than 32,000"
+            "a tool of the MCP server odd is left out: huge: its schema has 40,061 characters, more than 32,000"
         ]
         assert (await odds.call(hostile.tool)).text == "harmless"
 
@@ -97,7 +97,7 @@ async def test_an_odd_server_gives_results_and_sentences_whatever_it_does(tmp_pa
         # Too late, then Esc: both are told to the server, which goes on.
         odds.servers.held["odd"].server = odd(timeout=0.05)
         late = await odds.call("slow", path=str(tmp_path / "late"))
-        assert late == Result("the server odd gave no answer in 0.05 s; the call was stopped.", failed=True)
+        assert late == Result("the MCP server odd gave no answer in 0.05 s; the call was stopped.", failed=True)
         odds.servers.held["odd"].server = server
         stopped = asyncio.ensure_future(odds.call("slow", path=str(note)))
         await holds(note, "begun")
@@ -113,13 +113,13 @@ async def test_an_odd_server_gives_results_and_sentences_whatever_it_does(tmp_pa
 
         # It dies in the middle of a call; the next call starts it anew, the second death in a row waits.
         dead = await odds.call("die")
-        assert dead.failed and dead.text.startswith("the server odd ended during the call (its log: ")
+        assert dead.failed and dead.text.startswith("the MCP server odd ended during the call (its log: ")
         assert dead.text.endswith("; the next call starts it anew.")
         dead = await odds.call("die")
         assert dead.text.endswith("; that was 2 times in a row, so it is left alone for 4 s.")
         waiting = await odds.call("variable", name="ODD")
         assert waiting.text == (
-            "the server odd ended 2 times in a row; it is tried again in 4 s, or at once by /mcp restart odd."
+            "the MCP server odd ended 2 times in a row; it is tried again in 4 s, or at once by /mcp restart odd."
         )
         odds.now += 4
         assert (await odds.call("variable", name="PATH")).text != "not set"
@@ -159,7 +159,7 @@ async def test_http_servers_are_used_with_their_headers_and_lost_ones_are_said(t
             process.kill()
             await asyncio.to_thread(process.wait)
             lost = await web.call("variable", name="NOTHING")
-            assert lost.failed and lost.text.startswith("the server web ")
+            assert lost.failed and lost.text.startswith("the MCP server web ")
             with pytest.raises(Down, match="is switched off"):
                 await web.servers.up(web.servers.held["off"])
     finally:

@@ -1,0 +1,122 @@
+"""Tools that come, go or change after a session's start: told with their price, taken in at a rewrite or on a yes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from agent.mcp.offered import Lists, Offered
+from agent.mcp.server import Server
+from agent.mcp.servers import Servers
+from agent.models.scripted import Scripted
+from agent.places import under
+from agent.wire import Finished, Inspect, Inspected, ListTools, Prune, Reload, RestartServer, Told, ToolsListed
+from compaction.records import Reloaded, Started, ToolReturned
+from tests.agent.loop.harness import Story, call, calls, is_prefix, output
+
+MORE = '[mcp.x]\ncommand = "true"\n'
+
+
+def tool(name: str, words: int = 1) -> Offered:
+    return Offered("x", name, f"mcp__x__{name}", "word " * words, '{"properties":{},"type":"object"}')
+
+
+def known(root: Path, *tools: Offered) -> Servers:
+    """One server whose list is known and which never starts: its host is a program that ends at once."""
+    server = Server("x", ("true",), cwd=str(root / "project"))
+    Lists(under(root / "home").cache / "mcp").keep(server.digest, tools)
+    return Servers([server], under(root / "home"), {}, python="/bin/false")
+
+
+def offer(servers: Servers, *tools: Offered) -> None:
+    """The server says that it offers these now."""
+    servers.held["x"].tools = tools
+    servers.changed()
+
+
+def names(texts: tuple[str, ...]) -> list[str]:
+    return [json.loads(text)["function"]["name"] for text in texts]
+
+
+async def prune(story: Story) -> Finished:
+    """The first result goes."""
+    first = next(r.id for r in story.records if isinstance(r.body, ToolReturned))
+    return await story.wish(Prune((first,), force=True))
+
+
+async def test_a_late_tool_joins_at_the_next_rewrite_and_no_request_changes_before(tmp_path: Path) -> None:
+    servers = known(tmp_path, tool("a"))
+    says: list[Scripted] = [calls(output(30_000, n)) for n in range(6)]
+    says += ["Done.", "Again.", calls(call("mcp__x__b")), "Over."]
+    async with Story(tmp_path, says, more=MORE, servers=servers) as story:
+        assert names(story.bodies(Started)[0].tools)[-1] == "mcp__x__a"
+        await story.say("look")
+        mark = story.mark()
+        offer(servers, tool("b"), tool("c"))
+        told = await story.until(Told, after=mark)
+        assert told.text.startswith("MCP tools of x: 2 new, 1 gone; taken in at the next prune or compaction. /reload")
+        assert f"{story.session.size().total:,} cached tokens are read anew" in told.text
+        await story.say("more")
+        assert is_prefix(story.requests[-2], story.requests[-1]) and story.bodies(Reloaded) == []
+
+        assert (await prune(story)).committed
+        (reloaded,) = story.bodies(Reloaded)
+        assert names(reloaded.tools)[-2:] == ["mcp__x__b", "mcp__x__c"]
+        assert list(story.session.tools)[-2:] == ["mcp__x__b", "mcp__x__c"]
+        await story.say("go on")
+        (result,) = [body for body in story.bodies(ToolReturned) if body.tool == "mcp__x__b"]
+        assert result.failed and result.text.startswith("the MCP server x cannot be started: our own process")
+        assert [t["function"]["name"] for t in story.requests[-1].tools][-2:] == ["mcp__x__b", "mcp__x__c"]
+
+
+async def test_what_comes_before_the_first_answer_costs_nothing_and_joins_at_the_message(tmp_path: Path) -> None:
+    servers = known(tmp_path)
+    async with Story(tmp_path, "Hello.", more=MORE, servers=servers) as story:
+        offer(servers, tool("a"))
+        assert "MCP tools" not in story.told
+        await story.say("hi")
+        assert [t["function"]["name"] for t in story.requests[0].tools][-1] == "mcp__x__a"
+        assert len(story.bodies(Reloaded)) == 1
+
+
+async def test_reload_takes_them_in_with_its_price_and_says_when_there_is_nothing(tmp_path: Path) -> None:
+    servers = known(tmp_path, tool("a"))
+    async with Story(tmp_path, ["Hello."], more=MORE, servers=servers) as story:
+        await story.say("hi")
+        size = story.session.size().total
+        offer(servers, tool("a", words=2))
+        finished = await story.wish(Reload())
+        assert finished == Finished(
+            "reload", True, 0, None,
+            f"taken in: MCP tools of x: 1 changed; {size:,} cached tokens are read anew with the next message",
+        )  # fmt: skip
+        again = await story.wish(Reload())
+        assert (again.code, again.text) == (4, "instructions and tools are as they were at the start")
+
+
+async def test_tools_that_do_not_fit_below_the_trigger_wait(tmp_path: Path) -> None:
+    servers = known(tmp_path)
+    says = [calls(output(30_000, n)) for n in range(6)]
+    async with Story(tmp_path, [*says, "Done."], more=MORE, servers=servers, window=100_000) as story:
+        await story.say("look")
+        offer(servers, tool("a", words=90_000))
+        assert (await prune(story)).committed
+        assert story.bodies(Reloaded) == []
+        assert "there is no room for them below the trigger, so they wait" in story.told
+
+
+async def test_tools_and_servers_are_listed_with_what_they_cost(tmp_path: Path) -> None:
+    servers = known(tmp_path, tool("a"), tool("b", words=40))
+    async with Story(tmp_path, "Hello.", more=MORE, servers=servers) as story:
+        await story.say("hi")
+        story.send(ListTools("servers"), Inspect(), RestartServer("nope"))
+        listed = await story.until(ToolsListed)
+        a, b = listed.tools[-2:]
+        assert (a.name, a.server, b.name) == ("mcp__x__a", "x", "mcp__x__b") and b.tokens > a.tokens > 0
+        assert sum(tool.tokens for tool in listed.tools) == dict(story.meter.parts)["tools"]
+        (row,) = listed.servers
+        assert (row.name, row.state, row.what, row.offers, row.tools) == ("x", "failed", "true", 2, 2)
+        assert row.tokens == a.tokens + b.tokens and row.log.endswith("/mcp/x.log")
+        inspected = await story.until(Inspected)
+        assert abs(dict(inspected.largest_fixed)["tools of x"] - row.tokens) <= 2
+        await story.until(Told, lambda event: event.text == "there is no MCP server 'nope'; the servers: x")
