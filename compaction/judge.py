@@ -5,7 +5,8 @@ Not the sizes of the views (whether the summary makes anything smaller is the co
 Invariants
  1. A rejected reply yields nothing that could be committed.
  2. What is accepted is no longer than the cap, and has one of `HEADINGS`, and words under it.
- 3. A section of the previous summary that the reply leaves out, or leaves blank, is in the accepted one word for word.
+ 3. A section of the previous summary that the reply leaves out, or leaves blank, is in the accepted one word for word;
+    a code fence that a section leaves open is closed, or it would swallow the next heading at the next update.
  4. Learnings are split off; losing or garbling them never loses the summary.
 """
 
@@ -22,7 +23,8 @@ from compaction.records import Outcome, Stop
 HEADINGS: Final = ("## Goal", "## Constraints", "## Done", "## Decisions", "## Next")
 
 _CANONICAL = {heading[3:].lower(): heading for heading in HEADINGS}
-_FENCE = re.compile(r" {0,3}(```+|~~~+)(.*)")
+# A line of code set in three backticks from end to end opens nothing.
+_FENCE = re.compile(r" {0,3}(```+(?=[^`]*\Z)|~~~+)(.*)")
 
 # What models wrap an answer in, and what reasoning models think in when it is not kept apart.
 _THOUGHT = re.compile(r"\A\s*<(think|thinking|analysis|reasoning)>.*?</\1>", re.I | re.S)
@@ -92,7 +94,7 @@ def judge(
     if not any(_has_words(section) for section in sections):
         return Rejected(Outcome.SUMMARY_EMPTY, "the summary has headings and nothing under them")
     whole, carried = _carry_over(sections, _sections(previous_summary.strip()))
-    summary = "\n\n".join(s.text for s in whole if s.text)
+    summary = "\n\n".join(_closed(s.text) for s in whole if s.text)
     tokens = count(summary)
     if tokens > cap_tokens:
         note = f", with {', '.join(carried)} carried over" if carried else ""
@@ -160,6 +162,19 @@ def _sections(text: str) -> tuple[_Section, ...]:
         else:
             found[-1][1].append(line)
     return tuple(_Section(name, "\n".join(kept).strip()) for name, kept in found)
+
+
+def _closed(text: str) -> str:
+    """A section's text with its code fence closed, should its last one be open."""
+    lines = text.split("\n")
+    number = 0
+    while number < len(lines):
+        opened = _FENCE.match(lines[number])
+        closes = _fence_end(lines, number, opened[1]) if opened else number
+        if opened and closes is None:
+            return f"{text}\n{opened[1]}"
+        number = (closes or number) + 1
+    return text
 
 
 def _fence_end(lines: list[str], start: int, opened: str) -> int | None:

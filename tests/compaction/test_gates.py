@@ -238,6 +238,9 @@ def test_a_prompt_that_no_rewrite_makes_fit_is_refused_with_both_numbers() -> No
     refusal = check_prompt(s.view, s.ruler, s.budget, 34_500)
     assert refusal is not None and refusal.outcome is Outcome.REFUSED_WINDOW
     assert f"{refusal.size:,}" in refusal.text and "35,000" in refusal.text and "40,000" in refusal.text
+    s.append(says("a" * 80_000, seen=s.view.last))
+    refusal = check_prompt(s.view, s.ruler, s.budget, 30_000)
+    assert refusal is not None and "the last step alone takes 20,0" in refusal.text
     unknown = Simulation(claimed=None)
     assert check_prompt(unknown.view, unknown.ruler, unknown.budget, 10**9) is None
 

@@ -144,6 +144,26 @@ def test_a_section_left_blank_is_carried_over_and_one_that_says_none_is_not() ->
     assert accepted("## Goal\nnew\n## Next\nnone", previous=previous).carried == ()
 
 
+def test_a_fence_left_open_is_closed_so_that_no_later_update_takes_a_heading_for_code() -> None:
+    first = accepted("## Goal\nrun\n```py\nx = 1\n\n## Next\ntest").summary
+    assert first == "## Goal\nrun\n```py\nx = 1\n```\n\n## Next\ntest"
+    second = accepted("## Constraints\nnone\n\n## Next\nin\n```sh\nmake", previous=first).summary
+    third = accepted("## Goal\nnew", previous=second)
+    assert third.summary == "## Goal\nnew\n\n## Constraints\nnone\n\n## Next\nin\n```sh\nmake\n```"
+    assert third.carried == ("## Constraints", "## Next")
+
+
+def test_two_summaries_with_an_open_fence_each_do_not_close_each_others() -> None:
+    found = accepted("~~~\n## Next\ntest", previous="## Goal\nold\n~~~\n\n## Done\nall\n")
+    assert found.summary == "~~~\n~~~\n\n## Goal\nold\n~~~\n~~~\n\n## Done\nall\n\n## Next\ntest"
+    assert accepted("## Goal\nnew", previous=found.summary).carried == ("## Done", "## Next")
+
+
+def test_code_between_three_backticks_on_one_line_opens_no_fence() -> None:
+    text = "## Goal\n```make``` and ````a```\n## Next\n```test```"
+    assert accepted(text).summary == text.replace("\n## Next", "\n\n## Next")
+
+
 def test_what_is_carried_over_counts_against_the_cap() -> None:
     found = verdict("## Goal\nnew", previous="## Done\n" + "w " * 98)
     assert isinstance(found, Rejected)
