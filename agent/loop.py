@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from agent import compactor, job_news, late, wishes
 from agent.admission import admit, prompt_tokens, unusable
-from agent.customs import resolved
+from agent.customs import Message, resolved
 from agent.ending import End
 from agent.mentions import expand, pictures
 from agent.model import (
@@ -87,7 +87,7 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
         return message
     try:
         images = (*images, *pictures(message.text, session.workspace.folder))
-        problem = unusable(images)
+        problem = unusable(images) or (session.blind() if images else None)
     except Refused as refused:
         problem = str(refused)
     if problem is not None:
@@ -176,12 +176,25 @@ async def _steered(session: Session) -> bool:
         if isinstance(message, End):
             del session.steered[0]
             continue
-        said = admit(session, expand(message.text, session.workspace.folder, session.warn))
+        said = admit(session, expand(message.text, session.workspace.folder, session.warn), _pictured(session, message))
         # Taken off once it is on its way to the disk: an interrupt at this await leaves it in one place only.
         del session.steered[0]
         await session.append(replace(said, how="steered", typed=message.typed))
         joined = True
     return joined
+
+
+def _pictured(session: Session, message: Message) -> tuple[str, ...]:
+    """The pictures of a message that joins a turn; one that cannot be sent is said, and the words go without it."""
+    try:
+        images = pictures(message.text, session.workspace.folder)
+        problem = session.blind() if images else None
+    except Refused as refused:
+        problem = str(refused)
+    if problem is not None:
+        session.warn(problem)
+        return ()
+    return images
 
 
 async def _answered(session: Session, place: Place) -> Reply | None:

@@ -183,6 +183,7 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     )
     workspace.on_output = session.tool_output
     workspace.jobs.folder = log.folder / "jobs"
+    workspace.blind = session.blind
     job_news.listen(session)
     return session
 

@@ -26,7 +26,7 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
     marks = cache.marks(view, _kept(session, view))
     settings = session.kit.settings
     return Request(
-        messages_of(view, marks=marks),
+        messages_of(view, marks=marks, images=session.blind() is None),
         tools_of(view, mark=cache.TOOLS in marks),
         max_tokens,
         effort=settings.effort_for(view.model),

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from agent import metering, sandbox, sessions
+from agent import metering, sandbox, seeing, sessions
 from agent.agreeing import Agreed, agree
 from agent.at_hand import AtHand, at_hand
 from agent.custom_files import CustomCommand, read_commands
@@ -127,6 +127,19 @@ class Reading:
         problems = [f"{c.path}: no command, for /{c.name} is one of the program's own" for c in refused]
         rows = sorted((c for name, c in found.commands.items() if name not in taken), key=lambda c: c.name)
         return rows, (*found.problems, *problems)
+
+    def image_trouble(self, path: Path, model: str) -> str:
+        """Why a file cannot be sent to a model as an image, in a sentence; empty when it can."""
+        if not seeing.sees(model, self.kit.settings, self.kit.catalogue):
+            return seeing.blind(model)
+        return seeing.trouble(path)
+
+    def keep_image(self, data: bytes) -> Path:
+        """A file with an image's bytes. Raises `LookupError` for what is no image that can be sent, `OSError`."""
+        try:
+            return seeing.keep(self.kit.places, data)
+        except Refused as refused:
+            raise LookupError(str(refused)) from refused
 
     def agree(self, *, withdraw: bool) -> Agreed:
         """Trusts this project's settings file, or takes that back: the one thing here that is written down."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from compaction.records import ToolCall
@@ -39,8 +40,14 @@ def arguments_of(call: ToolCall) -> str:
     return text if fine else canonical({"unreadable": call.arguments})
 
 
-def message_of(item: Item) -> dict[str, Any]:
-    """One item as a message."""
+# What stands where an image would, for a model that takes none.
+UNSEEN = "[an image stands here; this model takes none]"
+
+
+def message_of(item: Item, *, images: bool = True) -> dict[str, Any]:
+    """One item as a message. Without `images` a line stands for those it has."""
+    if item.images and not images:
+        item = replace(item, text=f"{item.text}\n{UNSEEN}", images=())
     if item.role == "tool":
         content: Any = item.text
         if item.images:
@@ -65,7 +72,9 @@ def _image(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def messages_of(view: View, *, alternate: bool = False, marks: Collection[int] = ()) -> tuple[Mapping[str, Any], ...]:
+def messages_of(
+    view: View, *, alternate: bool = False, marks: Collection[int] = (), images: bool = True
+) -> tuple[Mapping[str, Any], ...]:
     """The messages of a view. `alternate` joins neighbours of the user role, for endpoints that insist on turns.
 
     `marks` are positions in `view.items` where a cache mark goes; -1 marks the system message.
@@ -75,7 +84,7 @@ def messages_of(view: View, *, alternate: bool = False, marks: Collection[int] =
     if messages and -1 in marks:
         messages[0]["_cache"] = True
     for position, item in enumerate(view.items):
-        message = message_of(item)
+        message = message_of(item, images=images)
         if position in marks:
             message["_cache"] = True
         before = messages[-1] if messages else None

@@ -31,6 +31,7 @@ from agent.models.weights import is_embedded, weights
 from agent.permission_rules import Rules, granted
 from agent.permission_rules import remember as remember_rules
 from agent.places import Places, slug
+from agent.seeing import blind, sees
 from agent.session_log import SessionLog
 from agent.settings import Settings, SettingsError, without_budget
 from agent.settings_file import save_budget
@@ -256,6 +257,11 @@ class Session:
     def summary_grammar(self) -> str | None:
         """A grammar that holds a toy-sized model to the template; None for every other."""
         return self.kit.endpoints.summary_grammar(self.summariser().endpoint)
+
+    def blind(self) -> str | None:
+        """The sentence for a model that takes no images; None when it does."""
+        model = self.view.model
+        return None if sees(model, self.kit.settings, self.kit.catalogue) else blind(model)
 
     # ── numbers ──
 

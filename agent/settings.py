@@ -60,6 +60,7 @@ class ModelEntry:
     effort: str | None = None
     prices: Prices | None = None
     fallback: str | None = None
+    images: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

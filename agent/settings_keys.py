@@ -254,6 +254,7 @@ MODEL_KEYS = (
     Key("window", SIZE),
     Key("max_output", SIZE),
     Key("output_apart", FLAG),
+    Key("images", FLAG),
     Key("budget", RULE),
     Key("reserve", SIZE),
     Key("cache_ttl", SECONDS),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent.wire import Command
@@ -75,6 +76,20 @@ class TellBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class Attach:
+    """Put images into the draft; what is no usable one is said."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttachClipboard:
+    """Put the clipboard's image into the draft; `otherwise` is the text to paste where there is none."""
+
+    otherwise: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PickModel:
     """Choose a model from a list."""
 
@@ -138,6 +153,8 @@ Action: TypeAlias = (
     | Export
     | Examine
     | TellBudget
+    | Attach
+    | AttachClipboard
     | PickModel
     | AskKey
     | PickSession

@@ -258,7 +258,7 @@ def help_text(custom: Sequence[tuple[str, str]] = ()) -> str:
     rows += [
         ("!command", "run it in the shell; its output joins the context"),
         ("!!command", "run it; its output does not"),
-        ("@path", "attach a file"),
+        ("@path", "attach a file or an image; a pasted path of an image does the same"),
     ]
     # Here, because measuring cells takes a library that headless commands can do without.
     from tui.flow import columns

@@ -5,6 +5,7 @@ Not the worker's commands: those are sent as they are.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never, get_args
@@ -17,6 +18,8 @@ from tui import going_back, tool_pages
 from tui.actions import (
     Action,
     AskKey,
+    Attach,
+    AttachClipboard,
     CopyAnswer,
     CopySelection,
     CycleMode,
@@ -36,6 +39,7 @@ from tui.actions import (
     ToggleFolds,
     ViewWhole,
 )
+from tui.attachments import Attached, attached, from_clipboard
 from tui.commands import help_text
 from tui.costs import Costs
 from tui.front import Choices as Choices
@@ -102,6 +106,8 @@ class Desk:
                 self.app.push_screen(KeyScreen(provider))
             case PickSession():
                 self.app.push_screen(Picker("Go on with a session", self._sessions, "there is no earlier session here"))
+            case Attach() | AttachClipboard():
+                self._attach(action)
             case PickRewind():
                 picks = going_back.messages(transcript.blocks("user"))
                 self.app.push_screen(Picker(going_back.TITLE, lambda: picks, going_back.NOTHING))
@@ -127,6 +133,25 @@ class Desk:
         """Files changed since: what should go back?"""
         picks = going_back.choices(event)
         self.app.push_screen(Picker(going_back.title(event), lambda: picks, ""))
+
+    def _attach(self, wish: Attach | AttachClipboard) -> None:
+        """Looked at on a thread: files and the clipboard's tool may take their time."""
+        log, model = self.choices.log, self.app.screen_stack[0].query_one(Foot).model
+
+        def look() -> None:
+            match wish:
+                case AttachClipboard():
+                    found = from_clipboard(log, wish, model, os.environ)
+                case Attach():
+                    found = attached(log, wish, model)
+            self.app.call_from_thread(self._attached, found)
+
+        self.app.run_worker(look, thread=True)
+
+    def _attached(self, found: Attached) -> None:
+        home = self.app.screen_stack[0]
+        home.query_one(Prompt).attach(found)
+        home.query_one(Transcript).show([self.presenter.say("warning", sentence(why)) for why in found.troubles])
 
     def _copy_answer(self, transcript: Transcript) -> str:
         answer = transcript.last_answer()

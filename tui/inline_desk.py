@@ -5,6 +5,7 @@ Not the worker's commands: those are sent as they are.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never, get_args
@@ -14,6 +15,8 @@ from tui import going_back
 from tui.actions import (
     Action,
     AskKey,
+    Attach,
+    AttachClipboard,
     CopyAnswer,
     CopySelection,
     CycleMode,
@@ -33,6 +36,7 @@ from tui.actions import (
     ToggleFolds,
     ViewWhole,
 )
+from tui.attachments import Attached, attached, from_clipboard
 from tui.commands import help_text
 from tui.front import Choices
 from tui.inline_lists import Picking
@@ -43,6 +47,7 @@ from tui.inline_talk import Talk
 from tui.model_words import brief
 from tui.picks import Pick, merged
 from tui.plain import one_line, plural, safe, tokens
+from tui.present import sentence
 from tui.priced import budget_of
 
 if TYPE_CHECKING:
@@ -101,6 +106,12 @@ class InlineDesk:
                 )
             case PickSession():
                 self.surface.read(self.choices.sessions, self._sessions)
+            case Attach():
+                self.surface.read(lambda: attached(self.choices.log, action, talk.meter.model), self._attached)
+            case AttachClipboard():
+                self.surface.read(
+                    lambda: from_clipboard(self.choices.log, action, talk.meter.model, os.environ), self._attached
+                )
             case PickRewind():
                 self._offer(going_back.TITLE, going_back.said(talk.records.values()), "Nothing was said yet.")
             case CopyAnswer():
@@ -127,6 +138,12 @@ class InlineDesk:
     def _text(self, what: ShowText, text: str) -> None:
         head: Row = (("class:strong", one_line(what.title)), ("class:quiet", f"  {one_line(what.remark)}".rstrip()))
         self.talk.print([(), head, *(row(f"  {line}") for line in safe(text).rstrip("\n").split("\n"))])
+        self.talk.flush()
+
+    def _attached(self, found: Attached) -> None:
+        self.surface.attach(found)
+        for why in found.troubles:
+            self.talk.say(Say(sentence(why), "warning"))
         self.talk.flush()
 
     def _sheet(self, text: str) -> list[Row]:

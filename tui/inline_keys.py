@@ -6,6 +6,7 @@ Not what they do to the conversation (that is `inline_talk`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from prompt_toolkit.application import Application
@@ -16,7 +17,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from agent.wire import Unqueue
-from tui.actions import CycleMode, Leave, Say, ShowSheet, ToggleFolds
+from tui.actions import Attach, AttachClipboard, CycleMode, Leave, Say, ShowSheet, ToggleFolds
+from tui.attachments import dragged
 from tui.inline_menu import Menu
 from tui.inline_talk import Talk
 from tui.pastes import Pastes, cleaned
@@ -94,7 +96,14 @@ def _writing(keys: KeyBindings, screen: Keyed, keyed: Condition, listed: Conditi
 
     @keys.add(Keys.BracketedPaste, filter=~keyed)
     def _paste(event: KeyPressEvent) -> None:
-        buffer.insert_text(screen.pastes.fold(cleaned(event.data)))
+        if paths := dragged(event.data, Path(screen.talk.folder)):
+            screen.talk.perform(Attach(paths))
+        else:
+            buffer.insert_text(screen.pastes.fold(cleaned(event.data)))
+
+    @keys.add("c-v", filter=~keyed)
+    def _clipboard(event: KeyPressEvent) -> None:
+        screen.talk.perform(AttachClipboard())
 
     @keys.add("backspace", filter=~keyed)
     @keys.add("c-h", filter=~keyed)

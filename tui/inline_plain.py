@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from agent.wire import Meter
 from tui.alphabet import ascii_text
+from tui.attachments import Attached
 from tui.inline_editor import edited
 from tui.inline_print import Row, prose, row, text_of
 from tui.inline_questions import Question
@@ -173,6 +174,9 @@ class PlainLines:
         """A draft cannot be put into the terminal's own line: it is printed, to be typed again."""
         if self.talk is not None:
             self.talk.print(prose(safe(text), self.width(), "", "to send again: ", ""))
+
+    def attach(self, found: Attached) -> None:
+        """A terminal's own line cannot be filled: `@path` attaches."""
 
     def fill(self, text: str) -> None:
         """A terminal's own line cannot be filled; here an editor is always used."""

@@ -34,6 +34,7 @@ from prompt_toolkit.renderer import print_formatted_text
 
 from agent.wire import Meter
 from tui.alphabet import ascii_text
+from tui.attachments import Attached
 from tui.inline_editor import edited
 from tui.inline_keys import bindings
 from tui.inline_live import meter_rows
@@ -194,6 +195,11 @@ class Screen:
     def put(self, text: str) -> None:
         """Another draft."""
         self._put(text)
+
+    def attach(self, found: Attached) -> None:
+        """Chips at the cursor."""
+        chips = "".join(f"{self.pastes.chip(label, mention)} " for label, mention in found.chips)
+        self.buffer.insert_text(chips + self.pastes.fold(cleaned(found.text)))
 
     def fill(self, text: str) -> None:
         """What a question has to be written about."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from agent.wire import Meter
+from tui.attachments import Attached
 from tui.inline_print import Row
 from tui.inline_questions import Question
 
@@ -32,6 +33,9 @@ class Surface(Protocol):
 
     def write(self, text: str) -> None:
         """Put `text` before the draft."""
+
+    def attach(self, found: Attached) -> None:
+        """Images come into the draft, at the cursor."""
 
     def fill(self, text: str) -> None:
         """What an open question is written about, to be changed."""

@@ -1,4 +1,5 @@
-"""Large pastes as chips: `[pasted 84 lines]` stands in the prompt for a text that is sent whole.
+"""Large pastes and images as chips: `[pasted 84 lines]` stands in the prompt for a text that is sent whole, and
+`[image plan.png 120 KB]` for the mention of a file.
 
 Not the clipboard. A chip is looked up when the message is sent; one the user broke up is ordinary text.
 """
@@ -13,7 +14,7 @@ from tui.plain import TAB, plural, whole
 # More lines than this fold: what SCREEN promises. A single enormous line is as unreadable; characters.
 FOLD_LINES, FOLD_CHARACTERS = 15, 4_000
 
-_CHIP = re.compile(r"\[pasted [\d,]+ (?:lines?|characters)(?: #\d+)?\]")
+_CHIP = re.compile(r"\[(?:pasted [\d,]+ (?:lines?|characters)|image [^\[\]\n]+ [KM]B)(?: #\d+)?\]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -35,10 +36,14 @@ class Pastes:
         if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
             return text
         size = plural(lines, "line") if lines > FOLD_LINES else f"{len(text):,} characters"
-        chip, count = f"[pasted {size}]", 1
+        return self.chip(f"pasted {size}", text)
+
+    def chip(self, label: str, text: str) -> str:
+        """A chip that stands for `text`; two texts of one label are numbered."""
+        chip, count = f"[{label}]", 1
         while self.texts.get(chip, text) != text:
             count += 1
-            chip = f"[pasted {size} #{count}]"
+            chip = f"[{label} #{count}]"
         self.texts[chip] = text
         return chip
 

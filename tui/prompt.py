@@ -37,8 +37,8 @@ from tui.actions import (
 from tui.completion import Candidate, Token
 from tui.editor import edited
 from tui.front import TWICE
-from tui.line_editor import LineEditor
 from tui.pastes import Pastes, cleaned
+from tui.pasting import PastingEditor
 from tui.popup import Popup
 from tui.recall import Recall
 from tui.wished import Wished as Wished
@@ -50,7 +50,7 @@ NEWLINE_KEYS = frozenset({"shift+enter", "ctrl+j", "shift+\r", "alt+enter"})
 STEER_KEYS = frozenset({"ctrl+enter", "ctrl+\r", "ctrl+s"})
 
 
-class Prompt(LineEditor):
+class Prompt(PastingEditor):
     """Where the user writes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,6 +61,7 @@ class Prompt(LineEditor):
         Binding("ctrl+o", "wish_fold", "unfold all output, or fold it", id="unfold"),
         Binding("ctrl+r", "search", "search earlier messages", id="search"),
         Binding("ctrl+g", "editor", "write in $EDITOR", id="editor"),
+        Binding("ctrl+v", "paste", "attach the clipboard's image, or paste what was copied here", id="paste"),
         Binding("ctrl+z", "app.suspend_process", "to the background; `fg` in the shell comes back", id="suspend"),
         Binding("alt+up", "take_back", "take back the last queued message", id="unqueue"),
         Binding("pageup", "scroll('up')", "scroll up", id="page-up"),
@@ -100,7 +101,7 @@ class Prompt(LineEditor):
         self._recall = Recall(list(history))
         self._remember = remember
         self._now = now
-        self._pastes = Pastes()
+        self.pastes = Pastes()
         self._broke_at = self._stopped_at = float("-inf")
         self._files: tuple[str, ...] = ()
         self._listed_at = float("-inf")
@@ -154,7 +155,7 @@ class Prompt(LineEditor):
             self._complete(open_for_any=True)
         elif event.character == "?" and not self.text:
             self.post_message(Wished(ShowSheet("keys")))
-        elif key == "backspace" and (chip := self._chip_before()):
+        elif key == "backspace" and (chip := self.chip_before()):
             row, column = self.cursor_location
             self.delete((row, column - chip), (row, column))
         else:
@@ -199,7 +200,7 @@ class Prompt(LineEditor):
         self._replace_via_keyboard("\n", *self.selection)
 
     def _send(self, *, steer: bool) -> None:
-        text = self._pastes.unfold(self.text)
+        text = self.pastes.unfold(self.text)
         if not text.strip():
             return
         wish = self.popup.customs.parse(text)
@@ -213,10 +214,6 @@ class Prompt(LineEditor):
         if self._remember is not None and not text.startswith("/key"):  # a key may have been typed behind it
             self._remember(text)
         self.post_message(Wished(wish))
-
-    def _chip_before(self) -> int:
-        row, column = self.cursor_location
-        return self._pastes.chip_before(self.document[row][:column]) if self.selection.is_empty else 0
 
     # ── actions ──
 
@@ -360,28 +357,14 @@ class Prompt(LineEditor):
             self.move_cursor(self._location(after))
         self.popup.close()
 
-    # ── pastes and the editor ──
-
-    async def _on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        event.prevent_default()
-        self.paste(event.text)
-
-    def action_paste(self) -> None:
-        """Ctrl+V: what was copied inside the app."""
-        self.paste(self.app.clipboard)
-
-    def paste(self, text: str) -> None:
-        """Insert at the cursor, folded where it is long."""
-        if result := self._replace_via_keyboard(self._pastes.fold(cleaned(text)), *self.selection):
-            self.move_cursor(result.end_location)
+    # ── the editor ──
 
     def action_editor(self) -> None:
         """Ctrl+G: the draft in $EDITOR, while the screen waits."""
         try:
-            text = edited(self.app, self._pastes.unfold(self.text))
+            text = edited(self.app, self.pastes.unfold(self.text))
         except (OSError, ValueError) as error:
             self.post_message(Wished(Say(f"The editor could not be run: {error}.", "warning")))
             return
-        self.write(self._pastes.fold(cleaned(text)))
+        self.write(self.pastes.fold(cleaned(text)))
         self.app.refresh(layout=True)

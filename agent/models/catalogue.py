@@ -29,7 +29,7 @@ from compaction.records import WindowSource
 EXTRACT = Path(__file__).with_name("catalogue.json")
 
 # Bits of an entry's last number.
-REASONS, OUTPUT_APART = 1, 2
+REASONS, OUTPUT_APART, SEES = 1, 2, 4
 
 # Providers that serve under their own name what the list knows under another or none.
 _LIST_NAMES = {"bedrock": ("bedrock/", "", "bedrock_converse/"), "azure": ("azure/",), "vertex_ai": ("vertex_ai/", "")}
@@ -59,6 +59,7 @@ class Entry:
     prices: Prices | None
     reasons: bool
     output_apart: bool
+    sees: bool
 
 
 def prices_of(input: float | None, output: float | None, cached: float | None = None,
@@ -109,6 +110,11 @@ class Catalogue:
         """Whether the list says that the model reasons and so takes a reasoning effort."""
         entry = self.entry(model)
         return bool(entry and entry.reasons)
+
+    def sees(self, model: str) -> bool | None:
+        """Whether the list says that the model takes images; None where it does not know the model."""
+        entry = self.entry(model)
+        return entry.sees if entry else None
 
     def learn(self, endpoint: Endpoint, window: int, claim: Claim = NO_CLAIM) -> None:
         """Keeps the window (tokens) that a refusal stated. Written to disk at once."""
@@ -162,7 +168,8 @@ class Catalogue:
 
 def _entry(row: list[Any]) -> Entry:
     window, most, cost, output, cached, write, bits = row
-    return Entry(window, most, prices_of(cost, output, cached, write), bool(bits & REASONS), bool(bits & OUTPUT_APART))
+    prices = prices_of(cost, output, cached, write)
+    return Entry(window, most, prices, bool(bits & REASONS), bool(bits & OUTPUT_APART), bool(bits & SEES))
 
 
 def _key(endpoint: Endpoint) -> tuple[str, str]:

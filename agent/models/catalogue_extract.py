@@ -3,8 +3,9 @@
 Run when the library's version moves. It reads the list as a file; the library is not imported.
 
 A row is `name: [window, largest answer, dollars per million tokens: input, output, cached, cache write, bits]`; bits: 1
-it reasons, 2 the answer does not come out of the window. Left out: what is no chat model, what runs on the user's own
-machine (its window is its server's), rows without any number, prices of zero, and rows known to be wrong.
+it reasons, 2 the answer does not come out of the window, 4 it takes images. Left out: what is no chat model, what runs
+on the user's own machine (its window is its server's), rows without any number, prices of zero, and rows known to be
+wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.models.catalogue import EXTRACT, MILLION, OUTPUT_APART, REASONS
+from agent.models.catalogue import EXTRACT, MILLION, OUTPUT_APART, REASONS, SEES
 
 LIST = "model_prices_and_context_window_backup.json"
 
@@ -55,6 +56,7 @@ def row(name: str, listed: Mapping[str, Any]) -> list[Any] | None:
         return None
     apart = provider in APART or (provider in ("openai", "azure") and window in APART_WINDOWS)
     bits = (REASONS if listed.get("supports_reasoning") else 0) | (OUTPUT_APART if apart else 0)
+    bits |= SEES if listed.get("supports_vision") else 0
     return [window, most, cost, output, cached, write, bits]
 
 

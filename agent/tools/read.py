@@ -78,7 +78,7 @@ def _read(args: Args, ws: Workspace, stop: threading.Event) -> Result:
         head = text_files.some(file, text_files.SNIFFED, shown)
         status = os.fstat(file.fileno())
         if images.kind_of(head):
-            return _image(file.read(images.LARGEST_IMAGE + 1), head, shown)
+            return _image(file.read(images.LARGEST_IMAGE + 1), head, shown, ws)
         if text_files.binary(head):
             raise Refused(f"{shown} is a binary file ({status.st_size:,} bytes){_utf16(head)}; it was not read.")
         file.seek(0)
@@ -96,11 +96,14 @@ def _utf16(head: bytes) -> str:
     return ", perhaps UTF-16 text" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
 
 
-def _image(rest: bytes, head: bytes, shown: str) -> Result:
+def _image(rest: bytes, head: bytes, shown: str, ws: Workspace) -> Result:
     try:
         url = images.data_url(head + rest)
     except Refused as refusal:
         raise Refused(f"{shown}: {refusal}; it was not sent.") from refusal
+    if ws.blind() is not None:
+        size = len(head + rest)
+        return Result(f"{shown}: {images.kind_of(head)} image, {size:,} bytes; you take no images, so it was not sent.")
     return Result(f"{shown}: {images.kind_of(head)} image, {len(head + rest):,} bytes.", paths=(shown,), images=(url,))
 
 

@@ -77,6 +77,11 @@ def _nothing(path: Path) -> bool:
     return False
 
 
+def _sees() -> str | None:
+    """Images can be sent."""
+    return None
+
+
 def _silent(call_id: str, text: str) -> None:
     """Nobody listens to live output."""
 
@@ -90,7 +95,7 @@ class Workspace:
     raise. `environ` is what the commands' environment is made from, `environment` the policy that takes secrets out.
     `hidden` says which real paths `grep`, `glob` and listings leave out (`Rules.hides`: what a rule denies to be read).
     `sandbox` None runs commands as they are; without `ripgrep` (its path) the searches are plain Python. `jobs` are the
-    commands in the background.
+    commands in the background. `blind` says why the model takes no images, None when it does.
     """
 
     folder: Path
@@ -103,6 +108,7 @@ class Workspace:
     hidden: Callable[[Path], bool] = _nothing
     ripgrep: str | None = field(default_factory=lambda: shutil.which("rg"))
     jobs: Jobs = field(default_factory=Jobs)
+    blind: Callable[[], str | None] = _sees
     cwd: Path = field(init=False)
     seen: dict[Path, Stamp] = field(init=False, default_factory=dict)
     # Commands whose shell ended while something they started still runs.

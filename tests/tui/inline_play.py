@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from agent.wire import Event, Meter
 from tests.tui.fake_worker import FakeWorker, Reply
+from tui.attachments import Attached
 from tui.front import Choices
 from tui.inline_desk import InlineDesk
 from tui.inline_print import Row, text_of
@@ -25,6 +26,7 @@ class Paper:
     printed: list[Row] = field(default_factory=list)
     asked: list[Question | None] = field(default_factory=list)
     drafts: list[str] = field(default_factory=list)
+    attached: list[Attached] = field(default_factory=list)
     copied: list[str] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
     turns: list[Meter] = field(default_factory=list)
@@ -49,6 +51,9 @@ class Paper:
 
     def write(self, text: str) -> None:
         self.drafts.append(text)
+
+    def attach(self, found: Attached) -> None:
+        self.attached.append(found)
 
     def fill(self, text: str) -> None:
         self.drafts.append(text)

@@ -74,6 +74,13 @@ class FakeLog:
     def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]:
         return self.customs, self.problems
 
+    def image_trouble(self, path: Path, model: str) -> str:
+        self._asked("image", path.name, model)
+        return "the PNG image is broken (it ends too early)" if path.stat().st_size < 8 else ""
+
+    def keep_image(self, data: bytes) -> Path:
+        raise LookupError("not a PNG, JPEG, GIF or WebP image")
+
     def prices(self, model: str) -> Prices | None:
         return Prices(3.0, 15.0)
 
