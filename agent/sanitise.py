@@ -29,8 +29,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def scrub(text: str) -> str:
-    """`text` with every lone surrogate as U+FFFD, so that it can be encoded."""
-    return _SURROGATE.sub("\ufffd", text)
+    """`text` with pairs of surrogates joined and every lone one as U+FFFD, so that it can be encoded."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def decode(data: bytes) -> str:

@@ -42,8 +42,10 @@ def safe(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD: what can be written as UTF-8."""
-    return _SURROGATE.sub("\ufffd", text)
+    """`text` with pairs of surrogates joined and each lone one replaced by U+FFFD: what can be written as UTF-8."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def overdrawn(before: str, more: str) -> str:

@@ -389,7 +389,7 @@ async def test_a_huge_answer_is_laid_out_at_its_end_only() -> None:
     assert len(live.flow.lines) - first <= 2
 
 
-async def test_brackets_in_every_place_are_text() -> None:
+async def test_case_55_brackets_in_every_place_are_shown_as_they_are() -> None:
     evil = "[/] [red]x[/blue] [@click=app.bell]y[/]"
     async with screen() as s:
         tape = Tape()
@@ -410,7 +410,7 @@ async def test_brackets_in_every_place_are_text() -> None:
 ASK = Asking(7, "c", "bash", "Run a command", "no rule", command="rm -rf build\n" * 30, prefix="rm")
 
 
-async def test_a_key_pressed_too_early_does_not_approve() -> None:
+async def test_case_61_a_key_in_flight_when_an_approval_opens_does_not_approve() -> None:
     clock = Clock()
     async with screen(clock=clock) as s:
         approval = s.app.query_one(Approval)

@@ -137,7 +137,7 @@ def test_a_line_may_join_the_running_turn() -> None:
 # ── approvals ──
 
 
-def test_a_key_pressed_before_the_question_was_visible_does_nothing() -> None:
+def test_case_61_a_key_in_flight_when_a_question_opens_does_nothing() -> None:
     play = Play()
     play.take(Busy("turn"), ASK)
     play.talk.key("y")  # not drawn yet

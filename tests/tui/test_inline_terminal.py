@@ -99,7 +99,9 @@ class Machine:
     base: str
     open: list[Terminal] = field(default_factory=list)
 
-    def start(self, *arguments: str, rows: int = 24, columns: int = 80, **environ: str) -> Terminal:
+    def start(
+        self, *arguments: str, rows: int = 24, columns: int = 80, full: bool = False, **environ: str
+    ) -> Terminal:  # fmt: skip
         homes = {f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
         work = self.home / "work"
         work.mkdir(exist_ok=True)
@@ -112,7 +114,7 @@ class Machine:
             [
                 "-c",
                 MAIN,
-                "--inline",
+                *([] if full else ["--inline"]),
                 "--model",
                 "openai/stub",
                 "--api-base",
@@ -177,7 +179,7 @@ def test_a_session_is_asked_approved_pruned_undone_compacted_looked_at_and_left(
     assert not any(line.startswith(("ctx ", "cache ", "ask ")) for line in terminal.lines)
 
 
-def test_forty_columns_and_twelve_rows_hold_the_question_and_its_choices(machine: Machine) -> None:
+def test_case_57_forty_columns_and_twelve_rows_hold_the_question_and_its_choices(machine: Machine) -> None:
     terminal = machine.start("count please", rows=12, columns=40)
     terminal.until("y yes, once")
     assert "? bash seq 1 900?" in terminal.lines
@@ -188,7 +190,7 @@ def test_forty_columns_and_twelve_rows_hold_the_question_and_its_choices(machine
     assert terminal.end() == 0
 
 
-def test_esc_stops_an_answer_and_sigterm_gives_the_terminal_back(machine: Machine) -> None:
+def test_case_58_esc_stops_an_answer_and_sigterm_gives_the_terminal_back(machine: Machine) -> None:
     terminal = machine.start()
     before = termios.tcgetattr(terminal.process.child_fd)
     terminal.until("ask ›")

@@ -130,7 +130,7 @@ async def test_the_last_step_asks_for_text_and_answers_calls_with_not_run(tmp_pa
         assert is_prefix(story.requests[1], story.requests[2])
 
 
-async def test_an_answer_cut_at_its_output_limit_is_not_called_a_full_window(tmp_path: Path) -> None:
+async def test_case_24_an_answer_cut_at_its_output_limit_is_not_called_a_full_window(tmp_path: Path) -> None:
     async with Story(tmp_path, [Say("long", stop="length")], window=1_000_000) as story:
         await story.say("hi")
         assert "cut at its output limit" in story.told
@@ -203,7 +203,7 @@ async def test_a_broken_image_is_refused_at_the_door(tmp_path: Path) -> None:
         assert len(story.requests) == 1
 
 
-async def test_lone_surrogates_become_replacement_characters_where_text_enters(tmp_path: Path) -> None:
+async def test_case_59_lone_surrogates_become_replacement_characters_where_text_enters(tmp_path: Path) -> None:
     async with Story(tmp_path, "ok") as story:
         await story.say("a\ud800b")
         assert story.bodies(UserSaid)[0].text == "a\ufffdb"
