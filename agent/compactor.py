@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from agent import hooks
 from agent.in_place import request_in_place
 from agent.model import (
     ContextOverflow,
@@ -134,7 +135,13 @@ async def compact(session: Session, decision: Compact, focus: str = "", review: 
     spent = Spent()
     try:
         async with asyncio.timeout(deadline):
-            draft = await _ask(session, decision, focus, spent)
+            heard = await hooks.before_compaction(session, decision, focus, size)
+            if heard.blocked:
+                raise Rejected(Outcome.INTERRUPTED, f"a hook objects: {heard.blocked}", asked=False)
+            if heard.summary is not None:
+                draft = _theirs(session, heard.summary)
+            else:
+                draft = await _ask(session, decision, focus, spent)
         body = _body(session, view, decision, draft, focus)
         _accept(session, decision, body)
         if review is not None:
@@ -151,7 +158,17 @@ async def compact(session: Session, decision: Compact, focus: str = "", review: 
     except Rejected as failure:
         return await _failed(session, decision.gate, failure, size, prior, spent)
     (record,) = await session.append(body)
+    await hooks.after_compaction(session, record)
     return record
+
+
+def _theirs(session: Session, text: str) -> Draft:
+    """A hook's summary, judged like a model's. Raises `Rejected`."""
+    reply = Reply(text, (), None, "done")
+    verdict = _judged(session, reply, session.budget.summary_cap, previous_summary(session.view))
+    if isinstance(verdict, Judged):
+        raise Rejected(verdict.outcome, f"of a hook's summary: {verdict.detail}")
+    return Draft(verdict.summary, verdict.learnings, None, 0)
 
 
 async def _failed(session: Session, gate: Gate, failure: Rejected, size: int, prior: bool, spent: Spent) -> Record:
@@ -164,6 +181,7 @@ async def _failed(session: Session, gate: Gate, failure: Rejected, size: int, pr
 async def emergency(session: Session, decision: Emergency) -> Record:
     """The rung without a model: writes what the gates made of previous summary, fact sheet and tail."""
     (record,) = await session.append(decision.body)
+    await hooks.after_compaction(session, record)
     return record
 
 

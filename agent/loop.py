@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import compactor, job_news, late, wishes
+from agent import compactor, hooks, job_news, late, wishes
 from agent.admission import admit, prompt_tokens, unusable
 from agent.customs import Message, resolved
 from agent.ending import End
@@ -81,7 +81,16 @@ class _Refused(Exception):
 
 
 async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
-    """One user turn, from the prompt to the last answer."""
+    """One user turn, from the prompt to the last answer, and the hooks around it."""
+    await hooks.begin(session)
+    before = session.log.next_id
+    end = await _turn(session, text, images)
+    if session.log.next_id > before and end.stop != "interrupted":
+        await hooks.turn_end(session, end.stop, end.error)
+    return end
+
+
+async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
     message = await resolved(session, text)
     if isinstance(message, End):
         return message
@@ -93,6 +102,9 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
     if problem is not None:
         session.emit(Returned(text, problem, 1))
         return End("refused", problem, 1)
+    heard = await hooks.prompt(session, message.text, message.typed)
+    if heard.blocked:
+        return _blocked(session, text, heard.blocked)
     await late.join_free(session)
     said = admit(session, expand(message.text, session.workspace.folder, session.warn), images)
     said = replace(said, typed=message.typed)
@@ -106,6 +118,7 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
     detour = Detour(session)
     try:
         await session.append(*news, said)
+        await hooks.join_message(session, heard)
         if said.admitted is not None:
             session.tell(
                 f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
@@ -126,6 +139,13 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
         raise
     finally:
         await detour.back()
+
+
+def _blocked(session: Session, text: str, reason: str) -> End:
+    """A message that a hook keeps back comes back as the draft."""
+    why = f"a hook keeps this message back: {reason}"
+    session.emit(Returned(text, why, 4))
+    return End("refused", why, 4)
 
 
 async def _steps(session: Session, detour: Detour) -> End:
@@ -176,10 +196,15 @@ async def _steered(session: Session) -> bool:
         if isinstance(message, End):
             del session.steered[0]
             continue
+        heard = await hooks.prompt(session, message.text, message.typed)
+        if heard.blocked:
+            _blocked(session, session.steered.pop(0), heard.blocked)
+            continue
         said = admit(session, expand(message.text, session.workspace.folder, session.warn), _pictured(session, message))
         # Taken off once it is on its way to the disk: an interrupt at this await leaves it in one place only.
         del session.steered[0]
         await session.append(replace(said, how="steered", typed=message.typed))
+        await hooks.join_message(session, heard)
         joined = True
     return joined
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.hook_words import effect
 from agent.mcp.server import server_of
 from agent.sanitise import decode, one_line, scrub
 from agent.settings_text import Layer, SettingsError, read_layer
@@ -84,6 +85,7 @@ def quoted_settings(path: Path) -> Quoted | None:
 
 def _says(path: Path, layer: Layer) -> Iterator[str]:
     """A sentence for each thing the file would do, what runs commands first; then what is ignored."""
+    yield from map(effect, layer.hooks)
     yield from _servers(path, layer)
     for name, value in layer.values.items():
         yield f"sets {name} to {_shown(value)}"

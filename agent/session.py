@@ -19,6 +19,7 @@ from pathlib import Path
 from agent.answers import Answers
 from agent.count_child import CountChild
 from agent.endpoints import Endpoints
+from agent.hook_answers import Hooked
 from agent.instructions import remember
 from agent.ladders import Ladders
 from agent.log_file import Disk
@@ -146,6 +147,7 @@ class Session:
     steered: list[str] = field(default_factory=list)
     waiting: list[Command] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    hooked: Hooked = field(default_factory=Hooked)
     keeper: Keeper = field(init=False)
     tools: dict[str, Tool] = field(default_factory=lambda: {tool.name: tool for tool in TOOLS})
     ladders: Ladders = field(init=False)

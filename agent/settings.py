@@ -20,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from agent.hook_settings import Hook
 from agent.models.catalogue import Claim
 from agent.places import Places, project
 from agent.sanitise import one_line
@@ -70,6 +71,8 @@ class Settings:
     `instructions` are files read beside AGENTS.md, from the project's root on. `mcp` are MCP servers by name, the
     user's before the project's (`agent.mcp.server` reads them).
 
+    `hooks` are run in this order, the user's before the project's.
+
     `notices` are sentences to show once. `untrusted` is a project's settings file that waits for the user's yes.
     """
 
@@ -108,6 +111,7 @@ class Settings:
     models: Mapping[str, Mapping[str, Any]]
     mcp: Mapping[str, Mapping[str, Any]]
     origin: Mapping[str, str]
+    hooks: tuple[Hook, ...] = ()
     notices: tuple[str, ...] = ()
     untrusted: Path | None = None
 
@@ -192,6 +196,7 @@ class Settings:
             # What a variable or a header holds may be a secret: names only.
             named = {n: tuple(value) if n in ("env", "headers") else value for n, value in said.items()}
             rows += [(f'mcp."{server}".{n}', value, self.origin[f"mcp.{server}.{n}"]) for n, value in named.items()]
+        rows += [(f"hooks.{hook.event}", hook.command, hook.origin) for hook in self.hooks]
         return tuple(rows)
 
 
@@ -210,9 +215,11 @@ def load(
     origin: dict[str, str] = dict.fromkeys(values, DEFAULT)
     models: dict[str, dict[str, Any]] = {}
     mcp: dict[str, Mapping[str, Any]] = {}
+    hooks: list[Hook] = []
 
     def put(layer: Layer, source: str, *, project: bool = False) -> None:
         notices.extend(layer.notices)
+        hooks.extend(layer.hooks)
         for name, value in layer.values.items():
             joins = project and name in TIGHTENING and values[name]
             values[name] = (*values[name], *value) if joins else value
@@ -255,6 +262,7 @@ def load(
         **named,
         models=frozen,
         mcp=MappingProxyType(mcp),
+        hooks=tuple(hooks),
         origin=MappingProxyType(origin),
         notices=tuple(notices),
         untrusted=untrusted,

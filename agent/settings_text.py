@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from agent.hook_settings import Hook, read_hooks
 from agent.sanitise import one_line
 from agent.settings_keys import BY_NAME, MCP_BY_NAME, MODEL_BY_NAME, PREFIX, Key, Wrong
 
@@ -37,6 +38,7 @@ class Layer:
     models: Mapping[str, Mapping[str, Any]]
     notices: tuple[str, ...]
     mcp: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    hooks: tuple[Hook, ...] = ()
 
 
 def read_layer(path: Path, content: bytes, project: bool) -> Layer:
@@ -52,6 +54,11 @@ def read_layer(path: Path, content: bytes, project: bool) -> Layer:
     models = table.pop("models", {})
     if not isinstance(models, dict) or not all(isinstance(entry, dict) for entry in models.values()):
         raise SettingsError(f'{path}: models must be tables, one a model: [models."NAME"]')
+    try:
+        hooks, unknown = read_hooks(table.pop("hooks", []), str(path))
+    except Wrong as wrong:
+        raise SettingsError(f"{reading.where(('hooks',))}: hooks {wrong}") from None
+    reading.notices += [f"{reading.where(('hooks',))}: {phrase}" for phrase in unknown]
     servers = table.pop("mcp", {})
     if not isinstance(servers, dict) or not all(isinstance(entry, dict) for entry in servers.values()):
         raise SettingsError(f"{path}: mcp must be tables, one a server: [mcp.NAME]")
@@ -66,7 +73,7 @@ def read_layer(path: Path, content: bytes, project: bool) -> Layer:
         if ("command" in entry) == ("url" in entry):
             said = "either command or url, not both" if "url" in entry else "command (a program) or url (an address)"
             raise SettingsError(f"{reading.where(('mcp', name))}: {_spelled(('mcp', name))} needs {said}")
-    return Layer(values, entries, tuple(reading.notices), mcp)
+    return Layer(values, entries, tuple(reading.notices), mcp, hooks)
 
 
 class _Reading:
@@ -124,7 +131,7 @@ def _nearest(path: tuple[str, ...], value: Any, under: tuple[str, ...], known: M
     name, last = ".".join(path), path[-1]
     usable = [k for k in known if known[k].file]
     if isinstance(value, dict) and not under:
-        sections = {k.split(".")[0] for k in usable if "." in k} | {"models", "mcp"}
+        sections = {k.split(".")[0] for k in usable if "." in k} | {"models", "mcp", "hooks"}
         return _suggestion(get_close_matches(path[0], sorted(sections), 1, ALIKE))
     elsewhere = [k for k in usable if k.rsplit(".", 1)[-1] == last]
     lasts = {k.rsplit(".", 1)[-1]: k for k in reversed(usable)}

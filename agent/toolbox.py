@@ -16,15 +16,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent import hooked_calls
+from agent.hooked_calls import arguments_of
+from agent.hooks import join
 from agent.instructions import nested_for
-from agent.mcp.tool import McpTool
 from agent.permissions import Allow, Ask, Deny, Verdict, judge
 from agent.rewinding import before_change
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import open_calls
 from agent.spill import Admitted, Arrivals
-from agent.tools import Need, Refused, Result, Tool, parse
+from agent.tools import Need, Refused, Result, Tool
 from agent.wire import Asking, ToolRunning
 from compaction.records import Noted, ToolCall, ToolReturned
 from compaction.shorten import shorten
@@ -52,14 +54,16 @@ async def run_calls(session: Session, calls: Sequence[ToolCall]) -> None:
         await _one(session, step, call)
     await _together(session, step, reading)
     await _nested_instructions(session, step.touched)
+    await join(session, step.contexts)
 
 
 @dataclass
 class _Step:
-    """What the calls of one reply share: the running total of their results, and the paths they touched."""
+    """What the calls of one reply share: the running total of their results, the paths they touched, what hooks add."""
 
     arrivals: Arrivals
     touched: list[Path] = field(default_factory=list)
+    contexts: list[str] = field(default_factory=list)
 
 
 def _only_reads(call: ToolCall) -> bool:
@@ -84,26 +88,27 @@ async def _one(session: Session, step: _Step, call: ToolCall) -> None:
         result = Result(f"there is no tool {clean(call.name)!r}; the tools are {names}", failed=True)
         await _log(session, step, call, clean(call.name)[:TITLE], result)
         return
-    # Schemas of servers may say anything: the server itself checks what it is given.
-    parsed = parse(call.arguments, {} if isinstance(tool, McpTool) else tool.schema(False))
+    parsed = arguments_of(tool, call.arguments)
     if isinstance(parsed, str):
         await _log(session, step, call, call.name, Result(parsed, failed=True))
         return
     title = clean(tool.title(parsed))[:TITLE]
     try:
-        need = await asyncio.to_thread(tool.need, parsed, session.workspace)
-        refusal = await _permitted(session, call, tool, title, need)
+        ready = await hooked_calls.ready(session, call, tool, parsed)
+        title = ready.title
+        refusal = await _permitted(session, call, tool, title, ready.need)
     except Refused as error:
         refusal = str(error)
     if refusal is not None:
         await _log(session, step, call, title, Result(refusal, failed=True))
         return
     session.emit(ToolRunning(call.id, tool.name, title))
-    await before_change(session, tool.name, need)
-    result = await tool.run(parsed, session.workspace, call.id)
+    await before_change(session, tool.name, ready.need)
+    result = ready.told(await tool.run(ready.args, session.workspace, call.id))
     await _log(session, step, call, title, result)
     if not result.failed:
-        step.touched.extend(need.paths)
+        step.touched.extend(ready.need.paths)
+    step.contexts += await hooked_calls.after(session, call, tool, ready, result)
 
 
 async def _permitted(session: Session, call: ToolCall, tool: Tool, title: str, need: Need) -> str | None:

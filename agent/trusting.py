@@ -150,6 +150,7 @@ def _sentence(before: Settings, now: Settings, quoted: Quoted) -> str:
         ["what it says of models"] if any(k.startswith("models.") and v == file for k, v in now.origin.items()) else []
     )
     at_once += ["its MCP servers"] if any(k.startswith("mcp.") and v == file for k, v in now.origin.items()) else []
+    at_once += ["its hooks"] if any(hook.origin == file for hook in now.hooks) else []
     stays = [LATER[name] for name in ours if name in LATER]
     force = f"in force from now on: {', '.join(at_once)}" if at_once else "nothing of it changes this session"
     return "; ".join([f"{file} is trusted: {force}", *stays, "tools and instructions of this session stay as they are"])

@@ -159,6 +159,11 @@ class ShowTrust:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowHooks:
+    """Ask for the page of hooks, as a `Sheet`."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetTrust:
     """The user's word on a `Proposed` with this path and digest; `never` is about exactly this content.
 
@@ -233,5 +238,5 @@ class Quit:
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
-    | SaveKey | Fork | ListTools | RestartServer
+    | SaveKey | Fork | ListTools | RestartServer | ShowHooks
 )  # fmt: skip

@@ -215,6 +215,14 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
+class Sheet:
+    """A page of text that was asked for."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """The messages waiting, oldest first."""
 
@@ -277,5 +285,5 @@ class Crashed:
 Event: TypeAlias = (
     Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Proposed | Progress | Planned
     | Reviewing | RewindOffered | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
-    | Jobs | ToolsListed
+    | Jobs | ToolsListed | Sheet
 )  # fmt: skip

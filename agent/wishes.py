@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import equipment, late, metering, trusting
+from agent import equipment, hooks, late, metering, trusting
 from agent.admission import admit
 from agent.ending import End
 from agent.instructions import build
@@ -46,6 +46,7 @@ from agent.wire import (
     SetModel,
     SetTrust,
     Shell,
+    ShowHooks,
     ShowTrust,
     ToolRunning,
     Undo,
@@ -106,6 +107,8 @@ def at_once(session: Session, command: Command) -> None:
             session.tell(f"mode: {mode}")
         case Inspect(again=again):
             session.emit(replace(metering.inspected(session), again=again))
+        case ShowHooks():
+            hooks.show(session)
         case ShowTrust():
             trusting.offer(session, asked=True)
         case ListTools(what):

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from agent import job_news, loop, wishes
+from agent import hooks, job_news, loop, wishes
 from agent.ending import End
 from agent.forking import fork
 from agent.rewinding import after_work
@@ -55,6 +55,7 @@ from agent.wire import (
     SetModel,
     SetTrust,
     Shell,
+    ShowHooks,
     ShowTrust,
     Steer,
     StopJob,
@@ -189,9 +190,9 @@ class Worker:
                 self._unqueue()
             case Quit():
                 self._end()
-            case SetMode() | Inspect() | ShowTrust() | ListTools() | RestartServer() | Prune(probe=True) if (
-                session is not None
-            ):
+            case (
+                SetMode() | Inspect() | ShowTrust() | ShowHooks() | ListTools() | RestartServer() | Prune(probe=True)
+            ) if session is not None:
                 wishes.at_once(session, command)
             case InspectJobs() | StopJob() if session is not None:
                 job_news.at_once(session, command)
@@ -257,7 +258,7 @@ class Worker:
                 | Rename()
             ):
                 await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
-            case SetMode() | Inspect() | ShowTrust() | ListTools() | RestartServer() | Prune(probe=True):
+            case SetMode() | Inspect() | ShowTrust() | ShowHooks() | ListTools() | RestartServer() | Prune(probe=True):
                 wishes.at_once(session, command)
             case InspectJobs() | StopJob():
                 job_news.at_once(session, command)
@@ -314,6 +315,8 @@ class Worker:
             session.notices += job_news.ending(old)
             await old.aclose()
         wishes.replay(session, resumed=path is not None)
+        if session.kit.interactive:
+            await hooks.begin(session)
         return End()
 
     async def _fork(self, session: Session, before: int | None) -> End:

@@ -48,6 +48,7 @@ from agent.wire import (
     Returned,
     Reviewing,
     RewindOffered,
+    Sheet,
     Shell,
     Steer,
     Streaming,
@@ -57,7 +58,7 @@ from agent.wire import (
     ToolsListed,
 )
 from tui import attention
-from tui.actions import Action, Say, Wish
+from tui.actions import Action, Say, ShowText, Wish
 from tui.ascii_only import AsciiOnly
 from tui.customs import Customs
 from tui.desk import Choices, Desk
@@ -233,6 +234,8 @@ class UllageApp(App[int]):
                 self.push_screen(ReviewScreen(event))
             case RewindOffered():
                 self._desk.offer(event)
+            case Sheet(title=title, text=text):
+                self._desk.perform(ShowText(title, lambda: text))
             case Inspected():
                 # Here, because it costs a start 45 ms before the screen stands.
                 from tui.context_screen import ContextScreen

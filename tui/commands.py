@@ -31,6 +31,7 @@ from agent.wire import (
     SetMode,
     SetModel,
     Shell,
+    ShowHooks,
     ShowTrust,
     Submit,
     Undo,
@@ -234,6 +235,7 @@ TABLE: dict[str, SlashCommand] = {
         SlashCommand("export", "md | html | json [file]", "write the session to a file", _export),
         SlashCommand("doctor", "", "what is found on this machine", _plainly(Examine())),
         SlashCommand("mode", "plan | ask | edits | auto", "what needs your yes", _mode),
+        SlashCommand("hooks", "", "your commands at events: which, from where, how they ended", _plainly(ShowHooks())),
         SlashCommand("trust", "", "look at the project's settings file, and trust it or not", _plainly(ShowTrust())),
         SlashCommand("cost", "", "tokens and price, request by request", _plainly(ShowSheet("cost"))),
         SlashCommand(

@@ -38,6 +38,7 @@ from agent.wire import (
     Returned,
     Reviewing,
     RewindOffered,
+    Sheet,
     Streaming,
     Told,
     ToolRunning,
@@ -96,7 +97,7 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
             return {"event": "idle", **ended, "code": code}
         case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Crashed():
             return None
-        case Inspected() | Reviewing() | Drafted() | Proposed() | RewindOffered() | Jobs() | ToolsListed():
+        case Inspected() | Sheet() | Reviewing() | Drafted() | Proposed() | RewindOffered() | Jobs() | ToolsListed():
             return None
         case _:
             assert_never(event)

@@ -41,6 +41,7 @@ from agent.wire import (
     Returned,
     Reviewing,
     RewindOffered,
+    Sheet,
     Shell,
     Steer,
     Streaming,
@@ -52,7 +53,7 @@ from agent.wire import (
 from compaction.records import AssistantSaid, Pinned, Record, SettingsChanged, UserSaid
 from tui import going_back, tool_pages
 from tui import inline_questions as questions
-from tui.actions import Action, Leave, PickRewind, Say, Wish
+from tui.actions import Action, Leave, PickRewind, Say, ShowText, Wish
 from tui.costs import Costs
 from tui.customs import Customs
 from tui.front import TWICE
@@ -170,6 +171,8 @@ class Talk:
             case RewindOffered(files=files):
                 lines = [row(f"  {line}") for line in going_back.file_lines(files)]
                 self.asks.ask(Picking(going_back.title(event), going_back.choices(event), lines=lines))
+            case Sheet(title=title, text=text):
+                self.perform(ShowText(title, lambda: text))
             case Inspected():
                 self._inspected(event)
             case Jobs(rows=rows, asked=asked):

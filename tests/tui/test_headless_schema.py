@@ -32,7 +32,7 @@ SHOWN: tuple[Event, ...] = (
 )  # fmt: skip
 UNSHOWN = {
     "Busy", "Crashed", "Drafted", "Inspected", "Jobs", "Progress", "Proposed", "Queued", "Reviewing", "RewindOffered",
-    "ToolRunning", "ToolsListed",
+    "Sheet", "ToolRunning", "ToolsListed",
 }  # fmt: skip
 
 
