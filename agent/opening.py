@@ -27,7 +27,7 @@ from agent.resuming import as_before, changed_effort, flag_given
 from agent.session import Kit, Session, rules_file
 from agent.session_log import LogError, SessionBusy, SessionLog
 from agent.settings import SettingsError, with_model
-from agent.tools import TOOLS, Environment, LogRecaller, Workspace
+from agent.tools import TOOLS, Environment, LogRecaller, Workspace, title_of
 from agent.tools.workspace import PAGE_BYTES
 from agent.wire import Event, Progress
 from agent.wishes import Unopened
@@ -124,7 +124,7 @@ class Opening:
         except sessions.NoSuchSession as error:
             raise Unopened(str(error), 2) from error
         try:
-            log = SessionLog.open(path, True, kit.clock, kit.disk)
+            log = SessionLog.open(path, True, kit.clock, kit.disk, title_of)
         except SessionBusy as error:
             text = "that session is the one that is open here" if error.pid == os.getpid() else str(error)
             raise Unopened(text, 1) from error

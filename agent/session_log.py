@@ -154,11 +154,14 @@ class SessionLog:
         return log
 
     @classmethod
-    def open(cls, path: Path, write: bool, now: Clock = time.time, disk: Disk | None = None) -> SessionLog:
+    def open(
+        cls, path: Path, write: bool, now: Clock = time.time, disk: Disk | None = None,
+        titled: Callable[[ToolCall], str] = lambda call: call.name,
+    ) -> SessionLog:  # fmt: skip
         """The log at `path` (the file, or its folder). Raises `NotASession`; for writing `SessionBusy`, `LogFailed`.
 
-        A writer notes a torn end and closes every open call with a failed result, on the disk, before it returns;
-        a reader leaves both to the view.
+        A writer notes a torn end and closes every open call with a failed result (called what `titled` says), on the
+        disk, before it returns; a reader leaves both to the view.
         """
         path = path / NAME if path.is_dir() else path
         pen = take(path, disk or OsDisk()) if write else None
@@ -167,20 +170,20 @@ class SessionLog:
             if pen and log.view.started is None:
                 raise NotASession(path, "its first line is not whole, so it cannot go on; start a new session")
             if pen:
-                log._close_what_is_open()
+                log._close_what_is_open(titled)
         except LogError:
             if pen:
                 pen.close()
             raise
         return log
 
-    def _close_what_is_open(self) -> None:
+    def _close_what_is_open(self, titled: Callable[[ToolCall], str]) -> None:
         bodies: list[Body] = []
         if not self._ended and self.damage and self.damage[-1].line == self.next_id - 1:
             bodies.append(Noted(f"line {self.next_id - 1} was {TORN_WHY}", TORN))
         size = len(NO_RESULT)
         for call in open_calls(self.view):
-            bodies.append(ToolReturned(call.id, call.name, call.name, NO_RESULT, failed=True, characters=size))
+            bodies.append(ToolReturned(call.id, call.name, titled(call), NO_RESULT, failed=True, characters=size))
         if bodies:
             self._at_the_door(*bodies)
 

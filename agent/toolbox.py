@@ -26,7 +26,7 @@ from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import open_calls
 from agent.spill import Admitted, Arrivals
-from agent.tools import Need, Refused, Result, Tool
+from agent.tools import Need, Refused, Result, Tool, title_of
 from agent.wire import Asking, ToolRunning
 from compaction.records import Noted, ToolCall, ToolReturned
 from compaction.shorten import shorten
@@ -184,4 +184,6 @@ async def close_calls(session: Session) -> None:
     calls = open_calls(session.view)
     if calls:
         size = len(NO_RESULT)
-        await session.append(*(ToolReturned(c.id, c.name, c.name, NO_RESULT, True, characters=size) for c in calls))
+        await session.append(
+            *(ToolReturned(c.id, c.name, title_of(c), NO_RESULT, True, characters=size) for c in calls)
+        )

@@ -16,7 +16,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from agent import hooks, job_news, loop, wishes
@@ -69,6 +69,13 @@ from compaction.view import first_line
 # The interpreter's default of 5 ms lets a busy worker hold a key back for that long per switch; a tenth of it keeps the
 # screen within its idle latency (measured: key p99 36 ms at 5 ms, 15 ms at 0.5 ms). Seconds.
 SWITCH_INTERVAL = 0.0005
+
+
+# Wishes that wait for the end of what runs, as people call them; messages that wait are listed.
+WAITS: Mapping[type[Command], str] = {
+    Compact: "compacting", Prune: "pruning", Undo: "undoing", Rewind: "going back", Reload: "reading anew",
+    SetModel: "the other model", Shell: "the command", Open: "the other session",
+}  # fmt: skip
 
 
 class Opener(Protocol):
@@ -206,11 +213,19 @@ class Worker:
                 first = next((n for n, c in enumerate(self._queue) if isinstance(c, (Submit, Steer))), len(self._queue))
                 self._queue.insert(first, command)
                 self._ready.set()
+                self._tell_waiting(command)
             case _:
                 self._queue.append(command)
                 if self._running:
                     self._tell_queue()
+                    self._tell_waiting(command)
                 self._ready.set()
+
+    def _tell_waiting(self, command: Command) -> None:
+        """Says of a wish that it was heard: nothing else is seen of it until what runs has ended."""
+        what = WAITS.get(type(command))
+        if what is not None and self._session is not None and self._running != "opening":
+            self._session.tell(f"{what} waits until what runs has ended")
 
     def _unqueue(self) -> None:
         last = next((c for c in reversed(self._queue) if isinstance(c, (Submit, Steer))), None)

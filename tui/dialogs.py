@@ -35,6 +35,9 @@ AROUND = 20
 # Fewer rows show nothing of a diff; the short layout leaves room for these on twelve lines.
 LEAST_BODY = 3
 
+# Rows that show a change with the lines around it: its place, three lines before it, and two of itself.
+LEAST_DIFF = 6
+
 # How often a covered panel looks whether it is seen; a tenth is not noticed, seconds.
 UNCOVERED = 0.1
 
@@ -52,6 +55,11 @@ def coloured(text: str, *, diff: bool, variables: dict[str, str]) -> Content:
             style = variables["error"]
         rows.append(Content.styled(line, style))
     return Content("\n").join(rows)
+
+
+def change_row(diff: str) -> int:
+    """The first row of a diff that adds or takes away; 0 for none."""
+    return next((n for n, line in enumerate(diff.split("\n")) if line[:1] in ("+", "-")), 0)
 
 
 class Approval(Vertical, can_focus=True):
@@ -77,6 +85,7 @@ class Approval(Vertical, can_focus=True):
         self._now = now
         self._waiting: list[Asking] = []
         self._marked = 0
+        self._change = 0
         self._shown_at = float("inf")
 
     def compose(self) -> ComposeResult:
@@ -117,7 +126,7 @@ class Approval(Vertical, can_focus=True):
         )
         self.query_one("#what", Static).update(coloured(text, diff=bool(asking.diff), variables=variables))
         self.query_one("#body").display = bool(text)
-        self.query_one("#body", VerticalScroll).scroll_home(animate=False)
+        self._change = change_row(text) if asking.diff else 0
         self._draw_choices()
         self.on_resize()
         self.display = True
@@ -137,9 +146,15 @@ class Approval(Vertical, can_focus=True):
         else:
             self.call_after_refresh(self.settle)
 
+    def _to_change(self) -> None:
+        """Few rows of a diff begin where it changes something, not at the lines around it."""
+        body = self.query_one("#body", VerticalScroll)
+        body.scroll_to(y=max(0, self._change - 1) if body.size.height < LEAST_DIFF else 0, animate=False)
+
     def on_resize(self) -> None:
         """What would happen takes the rows that title, choices and the rest of the screen leave."""
         self.query_one("#body").styles.max_height = max(LEAST_BODY, self.app.size.height - AROUND)
+        self.call_after_refresh(self._to_change)
 
     def _ask_why(self, *, on: bool) -> None:
         """The line for a reason in place of the choices, or back."""

@@ -12,6 +12,7 @@ Invariants
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -217,12 +218,29 @@ def question(asking: Asking) -> tuple[str, str, str]:
     """What is asked, why, and what would happen, each without what another of them says already."""
     title = one_line(asking.title) or safe(asking.tool)
     verb, _, what = safe(asking.why).partition(" ")
-    why = "" if what and what in title and (asking.diff or verb == "run") else safe(asking.why)
+    same, why = _as_told(asking.command), safe(asking.why)
+    if what and (asking.diff or verb == "run") and (what in title or what == same):
+        why = ""
+    elif verb == "run" and same and what.startswith(f"{same}: "):
+        why = what.removeprefix(f"{same}: ")  # what is doubtful about it
     if asking.diff:
         lines = asking.diff.split("\n")
         headed = len(lines) > 2 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
         return title, why, safe("\n".join(lines[2:] if headed else lines))
-    return title, why, "" if safe(asking.command) in title else safe(asking.command)
+    if safe(asking.command) in title:
+        return title, why, ""
+    beginning = title.removeprefix(f"{safe(asking.tool)} ").removesuffix("…")
+    if safe(asking.command).replace("\n", "\\n").startswith(beginning):
+        title = f"{safe(asking.tool)}: this command"  # it stands below, whole
+    return title, why, safe(asking.command)
+
+
+def _as_told(command: str) -> str:
+    """A command as the reason for asking spells it: without quotes, cut; empty where it cannot be taken apart."""
+    try:
+        return one_line(" ".join(shlex.split(command)), 60)
+    except ValueError:
+        return ""
 
 
 def lasting(asking: Asking, most: int) -> str:

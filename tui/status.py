@@ -72,6 +72,7 @@ class Activity(Widget, can_focus=False):
         """What the work is at."""
         if not self.doing:
             return
+        self._streamed = 0  # only what reports them has any: a compaction's are over with it
         match event:
             case Progress(what=what, tokens=streamed, elapsed=elapsed):
                 self.doing, self._streamed, self._since = safe(what), streamed, self._now() - elapsed

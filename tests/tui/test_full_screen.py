@@ -18,6 +18,7 @@ from agent.wire import (
     Interrupt,
     Metered,
     Planned,
+    Progress,
     Prune,
     Queued,
     Restreamed,
@@ -493,6 +494,26 @@ async def test_the_choices_are_in_view_on_twelve_lines() -> None:
         assert choices.region.bottom <= 12
         assert s.app.query_one("#body").size.height >= 2
         assert s.app.query_one("#body").max_scroll_y > 0
+
+
+async def test_few_rows_of_a_diff_begin_at_what_it_changes() -> None:
+    diff = "@@ -1,7 +1,7 @@\n one\n two\n three\n-old\n+new\n five\n six"
+    async with screen((60, 12)) as s:
+        await s.play(*Tape().opened(), Busy("turn"), Asking(8, "d", "edit", "edit a.py", "", diff=diff))
+        body = s.app.query_one("#body")
+        await s.settle(lambda: body.scroll_y == 3)
+        await s.pilot.resize_terminal(60, 40)
+        await s.settle(lambda: body.scroll_y == 0)
+
+
+async def test_a_compaction_leaves_its_count_of_tokens_behind() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened(), Busy("turn"), Progress("compacting", 1_234, 2.0))
+        activity = s.app.query_one(Activity)
+        assert "tokens" in str(activity.render())
+        await s.play(ASK)
+        assert "waiting for your answer" in str(activity.render())
+        assert "tokens" not in str(activity.render())
 
 
 async def test_letters_typed_into_the_panel_do_not_reach_the_draft() -> None:

@@ -274,4 +274,16 @@ def test_a_question_says_nothing_twice() -> None:
 
 def test_a_question_keeps_what_only_one_of_its_parts_says() -> None:
     outside = Asking(1, "c", "bash", "bash echo x > /etc/motd", "write /etc/motd", command="echo x > /etc/motd\nls")
-    assert present.question(outside) == (outside.title, outside.why, outside.command)
+    assert present.question(outside) == ("bash: this command", outside.why, outside.command)
+    line, why = "env 'A=1' x", "run env A=1 x: env starts another program"
+    doubt = Asking(1, "c", "bash", f"bash {line}", why, command=line)
+    assert present.question(doubt) == (doubt.title, "env starts another program", "")
+    one_of_two = Asking(1, "c", "bash", "bash ls && make 'x'", "run make x", command="ls && make 'x'")
+    assert present.question(one_of_two) == (one_of_two.title, "run make x", "")
+
+
+def test_a_command_too_long_for_the_title_is_named_once() -> None:
+    line = "python -m pytest -q -p no:cacheprovider 'tests/one.py' tests/two.py tests/three.py tests/four.py"
+    told = line.replace("'", "")[:59] + "…"
+    asking = Asking(1, "c", "bash", f"bash {line}"[:79] + "…", f"run {told}", command=line)
+    assert present.question(asking) == ("bash: this command", "", line)

@@ -77,7 +77,10 @@ async def test_during_a_tool_its_process_ends_and_all_calls_are_closed(tmp_path:
             await asyncio.sleep(0.01)
         assert (await story.stop()).stop == "interrupted"
         assert not (Path("/proc") / (story.folder / "pid").read_text().strip()).exists()
-        assert [b.failed for b in story.bodies(ToolReturned)] == [True, True]
+        assert [(b.failed, b.title) for b in story.bodies(ToolReturned)] == [
+            (True, "bash echo $$ > pid; sleep 60"),
+            (True, "bash touch never"),
+        ]
         assert open_calls(story.session.view) == ()
         assert not (story.folder / "never").exists()
         await story.say("again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import queue
@@ -18,6 +19,7 @@ from agent.wire import (
     Busy,
     Crashed,
     Event,
+    Finished,
     Idle,
     Inspect,
     Inspected,
@@ -33,7 +35,9 @@ from agent.wire import (
     SetModel,
     Shell,
     Submit,
+    Told,
     ToolRunning,
+    Undo,
 )
 from agent.worker import Worker
 from compaction.records import Noted, Reloaded, Rewound, SettingsChanged, Started, ToolReturned, UserSaid
@@ -156,6 +160,22 @@ async def test_another_session_is_opened_and_the_first_ones_lock_is_given_back(t
         assert (await story.do(Open(str(first)))).stop == "done"
         assert [b.text for b in story.bodies(UserSaid)] == ["hi"]
         assert story.said(Opened)[-1].resumed
+
+
+async def test_a_wish_that_has_to_wait_for_the_turn_is_heard_at_once(tmp_path: Path) -> None:
+    begun, hold = asyncio.Event(), asyncio.Event()
+    async with Story(tmp_path, scripted([Say("one", started=begun, wait=hold)])) as story:
+        story.send(Submit("go"))
+        await begun.wait()
+        story.send(SetModel("openai/other-model"), Undo(), Submit("and then"))
+        await story.until(Told, lambda e: e.text.startswith("undoing"))
+        assert [e.text for e in story.said(Told)] == [
+            "the other model waits until what runs has ended",
+            "undoing waits until what runs has ended",
+        ]
+        hold.set()
+        await story.until(Finished, lambda e: e.wish == "model")
+        assert story.session.view.model == "openai/other-model"
 
 
 async def test_a_new_session_goes_on_with_the_model_and_the_budget_of_the_one_before(tmp_path: Path) -> None:
