@@ -234,15 +234,19 @@ async def _ask(session: Session, decision: Compact, focus: str, spent: Spent) ->
     total = summariser.window.effective
     cap = session.budget.summary_cap if total is None else min(session.budget.summary_cap, total // CAP_SHARE)
     output = cap + THINKING_ALLOWANCE if total is None else min(cap + THINKING_ALLOWANCE, max(least_output(total), cap))
+    wanted = cap
     if summariser.window.max_output is not None:
         output = min(output, summariser.window.max_output)
+        # More than the model can say in one answer would end at its limit, and be rejected each time. What is carried
+        # over comes on top, so the judge's cap stays.
+        wanted = min(cap, output)
     halvings = shapeless = 0
-    inside = request_in_place(session, decision, focus, cap, output)
+    inside = request_in_place(session, decision, focus, wanted, output)
     if inside is not None:
         verdict = await _asked_in_place(session, inside, cap, previous, spent)
         if isinstance(verdict, Accepted):
             return Draft(verdict.summary, verdict.learnings, spent.usage, spent.requests)
-    request = _fitting(session, decision, focus, previous, cap, None if total is None else total - output)
+    request = _fitting(session, decision, focus, previous, wanted, None if total is None else total - output)
     while True:
         spent.requests += 1
         try:

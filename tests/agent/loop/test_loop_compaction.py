@@ -307,6 +307,17 @@ async def test_a_preview_asks_no_model_and_changes_nothing(tmp_path: Path) -> No
         assert story.summaries == []
 
 
+@pytest.mark.parametrize(("max_output", "words"), [(300, "225"), (30_000, "6,144")])
+async def test_no_more_words_are_asked_for_than_one_answer_of_the_summariser_holds(
+    tmp_path: Path, max_output: int, words: str
+) -> None:
+    async with Story(tmp_path, scripted(talk()), window=200_000, max_output=max_output) as story:
+        await worked(story)
+        assert (await story.wish(Compact())).committed
+        (asked,) = story.summaries
+        assert f"Stay under {words} words." in last_text(asked)
+
+
 async def test_text_only_chats_without_tools_compact_on_a_small_window(tmp_path: Path) -> None:
     async with Story(tmp_path, scripted(talk(16, 1_200)), window=6_000, budget="4k", max_output=300) as story:
         for turn in range(16):
