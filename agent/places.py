@@ -48,6 +48,11 @@ class Places:
         """The folder of all folders' sessions."""
         return self.data / "sessions"
 
+    @property
+    def trash(self) -> Path:
+        """Where sessions go that nobody wants to see any more; nothing is ever taken out of it."""
+        return self.data / "trash"
+
     def memory(self, folder: Path) -> Path:
         """What was learned about the project that `folder` is in."""
         return self.data / "memory" / f"{slug(project(folder))}.md"

@@ -31,6 +31,7 @@ from agent.outgoing import body_of, next_request
 from agent.servers import servers
 from agent.session import Kit, Session
 from agent.session_log import LogError, SessionLog, as_json
+from agent.session_rows import SessionRow, SessionRows
 from agent.settings import SettingsError
 from agent.tools import Refused
 from agent.verify import Report, verify
@@ -52,9 +53,6 @@ from compaction.view import View
 
 # Models named of each server found; /model lists them all.
 SHOWN = 5
-
-# How many sessions a picker offers: more than anybody scrolls through; typing filters all that are listed.
-PICKED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,10 @@ class Reading:
         found = sessions.listing(self.kit.places, None if all else self.folder)
         return [one for one in found if one.title or not one.readable]
 
-    def picks(self) -> Sequence[tuple[str, str, str]]:
-        """This folder's sessions for a list: path, title, remark."""
-        return [(str(f.path), f.title or f.id, f"{f.id} · {f.model}") for f in self.listing(False)[:PICKED]]
+    @property
+    def shelf(self) -> SessionRows:
+        """This folder's sessions, for somebody who looks for one."""
+        return SessionRows(self.kit.places, self.folder, self.kit.clock)
 
     def session(self, path: Path) -> Session:
         """A session over a log opened for reading. Raises `LogError`."""
@@ -369,4 +368,4 @@ def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tupl
     )
 
 
-__all__ = ["AtHand", "CustomCommand", "Hit", "ModelRow", "Reading", "RequestRow", "Switch", "Whole"]
+__all__ = ["AtHand", "CustomCommand", "Hit", "ModelRow", "Reading", "RequestRow", "SessionRow", "Switch", "Whole"]

@@ -229,6 +229,11 @@ class SessionLog:
 
     # ── appending ──
 
+    def append_now(self, *bodies: Body) -> None:
+        """The same for whoever opens a log for a word and closes it, without a loop. Raises `LogFailed`."""
+        self._refuse_if_failed()
+        self._at_the_door(*bodies)
+
     async def append(self, *bodies: Body) -> tuple[Record, ...]:
         """The bodies as records with the ids from `next_id` on, in one write, once they are on the disk.
 

@@ -116,9 +116,9 @@ def look(log: Path) -> Found:
     )
 
 
-def newest_logs(places: Places) -> list[Path]:
-    """Every folder's logs, the last written first."""
-    return _logs(places.sessions.glob(f"*/*/{NAME}"))
+def newest_logs(places: Places, folder: Path | None = None) -> list[Path]:
+    """The logs of `folder` (None: of all), the last written first."""
+    return _logs(places.sessions.glob(f"*/*/{NAME}" if folder is None else f"{slug(folder)}/*/{NAME}"))
 
 
 def id_of(log: Path) -> str:

@@ -103,7 +103,27 @@ class AskKey:
 
 @dataclass(frozen=True, slots=True)
 class PickSession:
-    """Choose a session to resume from a list."""
+    """Choose a session to resume from a list; with `words` among those whose logs hold them (inline)."""
+
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RenameSession:
+    """Give the session at `path`, now called `title`, another name; without `name` it is asked for."""
+
+    path: str
+    title: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardSession:
+    """Move the session at `path` to the trash; unless `sure`, after a question."""
+
+    path: str
+    title: str
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +178,8 @@ Action: TypeAlias = (
     | PickModel
     | AskKey
     | PickSession
+    | RenameSession
+    | DiscardSession
     | PickRewind
     | CopyAnswer
     | CopySelection

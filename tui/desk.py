@@ -6,15 +6,16 @@ Not the worker's commands: those are sent as they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, assert_never, get_args
 
 from textual.app import App
 from textual.screen import Screen
 
-from agent.wire import Meter, Mode, Open, Opened, RewindOffered, SetMode, SetModel, ToolsListed
-from tui import going_back, tool_pages
+from agent.wire import Meter, Mode, Opened, Rename, RewindOffered, SetMode, SetModel, ToolsListed
+from tui import going_back, session_list, tool_pages
 from tui.actions import (
     Action,
     AskKey,
@@ -23,12 +24,14 @@ from tui.actions import (
     CopyAnswer,
     CopySelection,
     CycleMode,
+    DiscardSession,
     Examine,
     Export,
     Leave,
     PickModel,
     PickRewind,
     PickSession,
+    RenameSession,
     Say,
     Scroll,
     SearchLog,
@@ -48,10 +51,11 @@ from tui.keys import key_help
 from tui.looks import Looking
 from tui.meter_bar import MeterBar
 from tui.model_words import facts, switching
+from tui.naming import NameScreen
 from tui.pages import Page, PageScreen
 from tui.pickers import Picker
 from tui.picks import Pick
-from tui.plain import plural
+from tui.plain import one_line, plural
 from tui.popup import Popup
 from tui.present import Presenter, sentence
 from tui.priced import budget_of
@@ -105,7 +109,11 @@ class Desk:
             case AskKey(provider=provider):
                 self.app.push_screen(KeyScreen(provider))
             case PickSession():
-                self.app.push_screen(Picker("Go on with a session", self._sessions, "there is no earlier session here"))
+                self._sessions()
+            case RenameSession():
+                self._rename(action)
+            case DiscardSession():
+                self._discard(action)
             case Attach() | AttachClipboard():
                 self._attach(action)
             case PickRewind():
@@ -206,5 +214,36 @@ class Desk:
 
         return Picker("Switch the model", load, "no model is known by name: /model NAME")
 
-    def _sessions(self) -> list[Pick]:
-        return [Pick(name, Open(path), remark) for path, name, remark in self.choices.sessions()]
+    def _sessions(self) -> None:
+        sessions = self.choices.sessions
+        if sessions is None:
+            self.perform(Say(session_list.UNWIRED))
+            return
+        load = partial(session_list.picks, sessions)
+        self.app.push_screen(Picker(session_list.TITLE, load, session_list.NOTHING, deep=sessions.holding))
+
+    def _rename(self, wish: RenameSession) -> None:
+        sessions, name = self.choices.sessions, wish.name
+        if name is None:
+            title = f"Another name for “{one_line(wish.title, 60)}”"
+            self.app.push_screen(NameScreen(title, wish.title, partial(RenameSession, wish.path, wish.title)))
+        elif self.opened is not None and wish.path == self.opened.path:
+            self.app.post_message(Wished(Rename(name)))
+        elif sessions is not None:
+            self._told(partial(sessions.rename, wish.path, name))
+
+    def _discard(self, wish: DiscardSession) -> None:
+        sessions = self.choices.sessions
+        if not wish.sure:
+            title, picks = session_list.confirm(wish)
+            self.app.push_screen(Picker(title, lambda: picks, ""))
+        elif sessions is not None:
+            self._told(partial(sessions.discard, wish.path))
+
+    def _told(self, work: Callable[[], str]) -> None:
+        """Done on a thread; how it ended is said."""
+
+        def done() -> None:
+            self.app.post_message(Wished(Say(sentence(work()))))
+
+        self.app.run_worker(done, thread=True)

@@ -19,7 +19,7 @@ from compaction.cache import Prices
 from tui.actions import PickSession, Wish
 
 if TYPE_CHECKING:
-    from agent.reading import AtHand, CustomCommand, Hit, ModelRow, RequestRow, Whole
+    from agent.reading import AtHand, CustomCommand, Hit, ModelRow, RequestRow, SessionRow, Whole
 
 # Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
 REMEMBERED = 2_000
@@ -79,15 +79,29 @@ class Looks(Protocol):
     def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]: ...
 
 
+class Sessions(Protocol):
+    """What is used of `agent.session_rows.SessionRows`, on a thread; only `rows` raises, `OSError`."""
+
+    def rows(self) -> Iterable[SessionRow]: ...
+
+    def preview(self, path: str) -> str: ...
+
+    def holding(self, words: str) -> Collection[str]: ...
+
+    def rename(self, path: str, name: str) -> str: ...
+
+    def discard(self, path: str) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What lists are made from, read on a thread when one opens: sessions as (path, name, remark), models as rows.
+    """What lists are made from, read on a thread when one opens: earlier sessions (None: nowhere), models as rows.
 
     `models` gets the model in use; a row may come again, to take the place of the earlier one of its name.
     `log` answers questions about the session's log; None where nothing was wired.
     """
 
-    sessions: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    sessions: Sessions | None = None
     models: Callable[[str], Iterable[ModelRow]] = lambda current: ()
     log: Looks | None = None
 

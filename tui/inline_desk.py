@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never, get_args
 
-from agent.wire import Meter, Mode, Open, SetMode, SetModel
+from agent.wire import Meter, Mode, SetMode, SetModel
 from tui import going_back
 from tui.actions import (
     Action,
@@ -20,12 +20,14 @@ from tui.actions import (
     CopyAnswer,
     CopySelection,
     CycleMode,
+    DiscardSession,
     Examine,
     Export,
     Leave,
     PickModel,
     PickRewind,
     PickSession,
+    RenameSession,
     Say,
     Scroll,
     SearchLog,
@@ -42,6 +44,7 @@ from tui.front import Choices
 from tui.inline_lists import Picking
 from tui.inline_log import InlineLog
 from tui.inline_print import Row, prose, row, rows
+from tui.inline_sessions import InlineSessions
 from tui.inline_surface import Surface
 from tui.inline_talk import Talk
 from tui.model_words import brief
@@ -104,8 +107,8 @@ class InlineDesk:
                 talk.say(
                     Say(f"What is typed here is shown. In another terminal: `ullage keys set {provider}`, then /model.")
                 )
-            case PickSession():
-                self.surface.read(self.choices.sessions, self._sessions)
+            case PickSession() | RenameSession() | DiscardSession():
+                InlineSessions(talk, self.surface, self.choices.sessions).perform(action)
             case Attach():
                 self.surface.read(lambda: attached(self.choices.log, action, talk.meter.model), self._attached)
             case AttachClipboard():
@@ -171,10 +174,6 @@ class InlineDesk:
             self.talk.offer(Picking("Switch the model", merged((), picks), foot=foot))
         else:
             self._offer("", [], "No model is known by name: /model NAME.")
-
-    def _sessions(self, found: object) -> None:
-        picks = [Pick(name, Open(path), remark) for path, name, remark in found]  # type: ignore[attr-defined]
-        self._offer("Go on with a session", picks, "There is no earlier session here.")
 
     def _copy(self) -> str:
         if not self.talk.answer:

@@ -33,8 +33,11 @@ from tui.prompt import Wished
 # Rows that come one by one are shown in batches: the first as soon as there is a screenful, seconds.
 BATCH = 0.05
 
-# The mark rests this long before its preview is read, and the words before logs are searched; seconds.
+# The mark rests this long before its preview is read; seconds.
 RESTS = 0.08
+
+# The words rest this long before whole logs are searched, which slows whatever is typed meanwhile; seconds.
+DEEP_RESTS = 0.3
 
 # Words shorter than this are in every log.
 LEAST_DEEP = 3
@@ -164,8 +167,13 @@ class Picker(ModalScreen[None]):
         shown = fitting(query, self._picks, self._found)
         if shown == self._shown:
             return
-        self._shown = shown
         options = self.query_one(OptionList)
+        there = len(self._shown)
+        if 0 < there < len(shown) and not shown[0].name and shown[:there] == self._shown:
+            self._shown = shown
+            options.add_options(_row(pick, 0) for pick in shown[there:])
+            return
+        self._shown = shown
         options.clear_options()
         wide = self._column(options.size.width)
         options.add_options(_row(pick, wide) for pick in shown)
@@ -185,7 +193,7 @@ class Picker(ModalScreen[None]):
         if self._dig_soon is not None:
             self._dig_soon.stop()
         if self._deep is not None and len(event.value.strip()) >= LEAST_DEEP:
-            self._dig_soon = self.set_timer(RESTS, self._dig)
+            self._dig_soon = self.set_timer(DEEP_RESTS, self._dig)
         self._filter()
 
     def _dig(self) -> None:

@@ -13,8 +13,11 @@ from typing import TypeAlias
 from tui.actions import Wish
 from tui.completion import rank
 
-# A filter that leaves more than this has not been written yet: nobody scrolls through so many.
+# Rows shown before anything is typed: more than anybody scrolls through.
 SHOWN = 500
+
+# Rows shown for a filter: each key draws them anew, and a filter that leaves more is not finished.
+FILTERED = 100
 
 # Of names, which are typed rather than scrolled to, fewer: each row costs every key 0.1 ms.
 NAMES = 100
@@ -71,7 +74,7 @@ def fitting(query: str, picks: Sequence[Pick], deep: Collection[str] = ()) -> li
         texts.setdefault(pick.label if pick.name else f"{pick.label} {pick.remark} {pick.sought}", []).append(pick)
     likely = {text for text, of in texts.items() if of[0].likely}
     wanted = "".join(query.split()) if names else query
-    found = [pick for text in rank(wanted, texts, most, likely) for pick in texts[text]]
+    found = [pick for text in rank(wanted, texts, most if names else FILTERED, likely) for pick in texts[text]]
     known = {id(pick) for pick in found}
     return [*found, *(pick for pick in picks if pick.key in deep and id(pick) not in known)]
 

@@ -74,7 +74,7 @@ def run_tour() -> int:
             return Worker(Opening(kit, folder), Guide(emit))
 
         try:
-            choices = Choices(reading.picks, reading.model_rows, reading)
+            choices = Choices(reading.shelf, reading.model_rows, reading)
             return run_full(make_worker, choices, here.state, lasting=False)
         finally:
             os.chdir("/")

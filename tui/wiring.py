@@ -98,7 +98,7 @@ def _screen(
     def make_worker(emit: Callable[[Event], None]) -> Worker:
         return Worker(Opening(kit, folder), emit, wanted)
 
-    choices = Choices(reading.picks, reading.model_rows, reading)
+    choices = Choices(reading.shelf, reading.model_rows, reading)
     if inline:
         from tui.inline import run_inline
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from textual import events
 from textual.pilot import Pilot
 
+from agent.session_rows import SessionRow
 from agent.wire import (
     Answer,
     Asking,
@@ -36,6 +37,7 @@ from agent.wire import (
 )
 from compaction.records import AssistantSaid, ToolReturned, UserSaid
 from tests.tui import scenes
+from tests.tui.fake_sessions import FakeSessions
 from tests.tui.fake_worker import FakeWorker, Tape
 from tui.app import UllageApp
 from tui.desk import Choices
@@ -558,7 +560,8 @@ async def test_a_summary_is_dropped_by_two_escapes_only() -> None:
 
 
 async def test_a_session_is_picked_from_the_list_that_was_handed_in() -> None:
-    choices = Choices(sessions=lambda: [("/s/a", "importer", "2 h ago"), ("/s/b", "retry", "1 d ago")])
+    rows = [SessionRow("/s/a", "importer", "2 h ago"), SessionRow("/s/b", "retry", "1 d ago")]
+    choices = Choices(sessions=FakeSessions(rows))
     async with screen(choices=choices) as s:
         await s.pilot.press(*"/resume", "enter")
         await s.pilot.pause(0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.session_rows import SessionRow
 from agent.wire import (
     Answer,
     Asking,
@@ -36,6 +37,7 @@ from agent.wire import (
 )
 from compaction.records import AssistantSaid, Pinned, ToolReturned, UserSaid
 from tests.tui import scenes
+from tests.tui.fake_sessions import FakeSessions
 from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tui.actions import CycleMode, ToggleFolds
@@ -332,8 +334,8 @@ def test_tables_fit_the_terminal(columns: int) -> None:
 
 
 def test_a_session_is_chosen_by_number_or_by_words() -> None:
-    sessions = [("/s/a", "Port the importer", "a"), ("/s/b", "Fix retries", "b")]
-    play = Play(choices=Choices(lambda: sessions))
+    sessions = [SessionRow("/s/a", "Port the importer", "a"), SessionRow("/s/b", "Fix retries", "b")]
+    play = Play(choices=Choices(FakeSessions(sessions)))
     play.talk.enter("/resume")
     assert "  2  Fix retries  b" in play.paper.lines
     play.talk.enter("2")
