@@ -333,6 +333,15 @@ def with_model(settings: Settings, model: str) -> Settings:
     return replace(settings, model=model)
 
 
+def with_effort(settings: Settings, model: str, effort: str | None) -> Settings:
+    """The same settings with this effort for exactly this model, whatever a flag or variable said before."""
+    said = {name: value for name, value in settings.models.get(model, {}).items() if name != "effort"}
+    said |= {} if effort is None else {"effort": effort}
+    models = MappingProxyType({**settings.models, model: MappingProxyType(said)})
+    general = effort if settings._given("effort") else settings.effort
+    return replace(settings, models=models, effort=general)
+
+
 def without_budget(settings: Settings, model: str) -> Settings:
     """The same settings with nothing said about the budget of exactly this model."""
     said = {name: value for name, value in settings.models.get(model, {}).items() if name != "budget"}
@@ -345,5 +354,6 @@ assert {name.split(".")[0] for name in MODEL_BY_NAME} == {f.name for f in fields
 )
 
 __all__ = [
-    "ModelEntry", "Settings", "SettingsError", "load", "settings_of", "waiting", "with_model", "without_budget",
+    "ModelEntry", "Settings", "SettingsError", "load", "settings_of", "waiting", "with_effort",
+    "with_model", "without_budget",
 ]  # fmt: skip

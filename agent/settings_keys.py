@@ -183,7 +183,8 @@ WORDS = Kind(_words, _words)
 COMMAND = Kind(_command, _command)
 ADDRESS = Kind(_address, _address)
 PATIENCE = Kind(_patience, _patience)
-EFFORT = _choice("none", "minimal", "low", "medium", "high", "xhigh", "max")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+EFFORT = _choice(*EFFORTS)
 
 
 @dataclass(frozen=True, slots=True)

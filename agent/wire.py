@@ -7,7 +7,7 @@ Contracts
     `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs; so do `Inspect`, `InspectJobs`,
     `StopJob`, `ShowTrust`, `ShowHooks`, `ListTools`, `RestartServer` and a `Prune` that only probes. `Steer`, `Pin`,
     `SetBudget` and `SetTrust` act at the next step's end; `Submit`, `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`,
-    `Fork`, `SetModel`, `SaveKey`, `Reload` wait for the turn.
+    `Fork`, `SetModel`, `SaveKey`, `SetEffort`, `Reload` wait for the turn.
  2. Events are emitted on the worker's thread, in order. `emit` must hand them over and return; it may not raise.
  3. Only `Appended` is durable: it follows the fsync of its record. Opening a session emits one `Opened`, then
     `Appended` for each record already there (`replay` true), then `Metered`, perhaps a `Proposed`, then `Idle`.
@@ -18,6 +18,7 @@ Contracts
 from __future__ import annotations
 
 from agent.figures import CacheState, FileChange, Meter, Plan, Price, Row, ServerRow, ToolRow
+from agent.reasoned import reasoned
 from agent.wire_commands import (
     Answer,
     Choice,
@@ -40,6 +41,7 @@ from agent.wire_commands import (
     Rewind,
     SaveKey,
     SetBudget,
+    SetEffort,
     SetMode,
     SetModel,
     SetTrust,
@@ -88,7 +90,8 @@ __all__ = [
     "Event", "FileChange", "Finished", "Fork", "Gated", "Idle", "Inspect", "InspectJobs", "Inspected", "Interrupt",
     "JobRow", "Jobs", "ListTools", "Meter", "Metered", "Mode", "Open", "Opened", "Pin", "Plan", "Planned", "Price",
     "Progress", "Proposed", "Prune", "Queued", "Quit", "Reload", "Rename", "RestartServer", "Restreamed", "Returned",
-    "Reviewed", "Reviewing", "Rewind", "RewindOffered", "Row", "SaveKey", "ServerRow", "SetBudget", "SetMode",
-    "SetModel", "SetTrust", "Sheet", "Shell", "ShowHooks", "ShowTrust", "Steer", "StopJob", "StopReason", "Streaming",
-    "Submit", "Told", "ToolRow", "ToolRunning", "ToolsListed", "Undo", "Unqueue",
+    "Reviewed", "Reviewing", "Rewind", "RewindOffered", "Row", "SaveKey", "ServerRow", "SetBudget", "SetEffort",
+    "SetMode", "SetModel", "SetTrust", "Sheet", "Shell", "ShowHooks", "ShowTrust", "Steer", "StopJob", "StopReason",
+    "Streaming", "Submit", "Told", "ToolRow", "ToolRunning", "ToolsListed", "Undo", "Unqueue",
+    "reasoned",
 ]  # fmt: skip

@@ -139,6 +139,16 @@ class SetModel:
 
 
 @dataclass(frozen=True, slots=True)
+class SetEffort:
+    """How much the model in use is to reason, from the next request on; `default` takes its own choice back.
+
+    Empty only says what is in force.
+    """
+
+    level: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SaveKey:
     """Keep a provider's key where the system keeps such things, and use it from the next request on."""
 
@@ -238,5 +248,5 @@ class Quit:
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
-    | SaveKey | Fork | ListTools | RestartServer | ShowHooks
+    | SaveKey | SetEffort | Fork | ListTools | RestartServer | ShowHooks
 )  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from agent import equipment, hooks, late, metering, trusting
 from agent.admission import admit
+from agent.effort import set_effort
 from agent.ending import End
 from agent.instructions import build
 from agent.keys_kept import save_key
@@ -42,6 +43,7 @@ from agent.wire import (
     Rewind,
     SaveKey,
     SetBudget,
+    SetEffort,
     SetMode,
     SetModel,
     SetTrust,
@@ -151,6 +153,8 @@ async def _wish(session: Session, command: Command) -> Finished:
                 return await pin(session, record, on)
             case SetBudget(rule):
                 return await _budget(session, rule)
+            case SetEffort(level):
+                return await set_effort(session, level)
             case SaveKey():
                 return await save_key(session, command)
             case SetModel():

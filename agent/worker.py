@@ -51,6 +51,7 @@ from agent.wire import (
     Rewind,
     SaveKey,
     SetBudget,
+    SetEffort,
     SetMode,
     SetModel,
     SetTrust,
@@ -269,6 +270,7 @@ class Worker:
                 | SetBudget()
                 | SetModel()
                 | SaveKey()
+                | SetEffort()
                 | SetTrust()
                 | Rename()
             ):

@@ -28,6 +28,7 @@ from agent.wire import (
     RestartServer,
     Rewind,
     SetBudget,
+    SetEffort,
     SetMode,
     SetModel,
     Shell,
@@ -219,6 +220,10 @@ TABLE: dict[str, SlashCommand] = {
         SlashCommand("keys", "", "what the keys do", _plainly(ShowSheet("keys"))),
         SlashCommand("model", "[name]", "switch the model", lambda text: SetModel(text) if text else PickModel()),
         SlashCommand("key", "provider", "save a provider's key where the system keeps such things", _key),
+        SlashCommand(
+            "effort", "[none | minimal | low | medium | high | xhigh | max | default]", "how much the model reasons",
+            SetEffort,
+        ),
         SlashCommand(
             "budget", "[160k | 60% | min(200k, 80%) | default]", "show or set the working budget",
             lambda text: SetBudget(text) if text else TellBudget(),

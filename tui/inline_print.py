@@ -172,7 +172,13 @@ def rows(block: Block, width: int, *, open: bool = False) -> list[Row]:
             lines = [*first, *([f"… {hidden} more lines"] if hidden else []), *last]
             said = [one for line in lines for one in prose(line, width, "class:user", "▌ ", "▌ ")]
             return [(), *said, *([row(f"  {' · '.join(block.meta)}", "class:quiet")] if block.meta else [])]
-        case "agent" | "thinking":
+        case "thinking":
+            whole = block.fold is None or open
+            more = "" if whole or not block.body else " (ctrl+o)"
+            lines = block.body.split("\n") if whole and block.body else []
+            said = [one for line in lines for one in prose(line, width, "class:quiet", "    ", "    ")]
+            return [(), row(f"  {block.title}{more}", "class:quiet"), *said]
+        case "agent":
             return [(), *markdown(block.body, width)]
         case "tool" | "shell":
             mark = {"running": "◌", "done": "✓", "failed": "✗", None: "$"}[block.state]

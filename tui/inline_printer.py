@@ -33,6 +33,7 @@ class Printer:
     _growing: Growing | None = None
     _replayed: deque[Block] = field(default_factory=lambda: deque(maxlen=REPLAYED))
     _replays: int = 0
+    _thought: str = ""
 
     def print(self, more: Sequence[Row]) -> None:
         """Print with the batch."""
@@ -60,6 +61,12 @@ class Printer:
             self._finished(block)
 
     def _finished(self, block: Block) -> None:
+        if block.role == "thinking" and block.key == self._thought:
+            # Its line is printed; by now all of it is known.
+            self.hidden = block if block.body else self.hidden
+            return
+        if block.role == "thinking":
+            self._thought = block.key
         width = self.surface.width()
         if block.fold is not None and block.body and len(rows(block, width)) < len(rows(block, width, open=True)):
             self.hidden = block
@@ -111,7 +118,7 @@ class Printer:
     def forget(self) -> None:
         """Another session."""
         self._replayed.clear()
-        self._replays, self.hidden = 0, None
+        self._replays, self.hidden, self._thought = 0, None, ""
 
     def replay(self, blocks: Sequence[Block]) -> None:
         """What was there before; only the end of it is printed, by `replayed`."""

@@ -107,6 +107,7 @@ class Talk:
     def __post_init__(self) -> None:
         self.printer = Printer(self.surface)
         self.live = Live(self.now)
+        self.presenter.thoughts.now = self.now
         self.asks = Asks(self.surface, self.printer, self.wish, self.now, self.editor)
 
     @property
@@ -136,6 +137,10 @@ class Talk:
             return
         if not isinstance(event, Opened):
             self.printer.replayed()
+        if isinstance(event, Streaming):
+            # The line about the reasoning stands before the answer that begins with this event.
+            self.printer.show(blocks)
+            blocks = ()
         self._concerns(event)
         self.printer.show(blocks)
         if isinstance(event, Idle) and event.session:

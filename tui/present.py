@@ -20,6 +20,7 @@ from typing import TypeAlias
 from agent.wire import (
     Appended,
     Asking,
+    Busy,
     Crashed,
     Event,
     Finished,
@@ -28,7 +29,9 @@ from agent.wire import (
     Opened,
     Plan,
     Planned,
+    Restreamed,
     Returned,
+    Streaming,
     Told,
     ToolRunning,
 )
@@ -54,6 +57,7 @@ from compaction.records import (
 from tui import cards
 from tui.block import Block, Fold, Role
 from tui.plain import dollars, one_line, plural, safe, tokens
+from tui.thoughts import Thoughts
 from tui.wording import FAILURES, GATES
 
 # Wishes whose record is shown: the sentence of how they ended would say it twice.
@@ -88,6 +92,7 @@ class Presenter:
     calls: dict[str, cards.Call] = field(default_factory=dict)
     running: dict[str, cards.Running] = field(default_factory=dict)
     spoken: dict[int, str] = field(default_factory=dict)
+    thoughts: Thoughts = field(default_factory=Thoughts)
     said: str = ""
     finished: str = ""
     count: int = 0
@@ -102,7 +107,13 @@ class Presenter:
                 return tuple(self._record(record))
             case ToolRunning():
                 return (self._running(event),)
+            case Streaming() | Restreamed():
+                return self.thoughts.hear(event)
+            case Busy():
+                self.thoughts.over()
+                return ()
             case Opened():
+                self.thoughts.over()
                 self.calls.clear()
                 self.running.clear()
                 self.spoken.clear()
@@ -173,6 +184,7 @@ class Presenter:
                 self.spoken[number] = body.text
                 yield user(key, number, body)
             case AssistantSaid():
+                yield from self.thoughts.settled(body)
                 yield from assistant(key, number, body)
                 for call in body.calls:
                     self.calls[call.id] = cards.Call(call, record.at)

@@ -63,7 +63,9 @@ def draw(piece: Piece, width: int, palette: Palette) -> list[Strip]:
             lines = _divider(piece, width, palette)
         case "banner":
             lines = _banner(piece, width, palette)
-        case "thinking" | "quiet":
+        case "thinking":
+            lines = _thought(piece, width, palette)
+        case "quiet":
             lines = _said(piece, width, palette, "", palette.quiet, palette.quiet)
         case "notice":
             lines = _said(piece, width, palette, palette.glyphs.notice, palette.quiet, palette.quiet)
@@ -245,6 +247,18 @@ def _banner(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
     for line, _ in _body_lines(piece):
         for row in wrap(line, width - 1):
             yield [Segment(row, palette.quiet)]
+
+
+def _thought(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
+    """Its line, and behind that, when unfolded, the reasoning."""
+    folds = piece.block.fold is not None
+    if piece.first:
+        more = "" if not folds or piece.open else " (ctrl+o)"
+        yield [Segment("  "), Segment(f"{piece.block.title}{more}", palette.quiet)]
+    if not folds or piece.open:
+        for line in piece.text.split("\n") if piece.text else ():
+            for row in wrap(line, max(4, min(width, PROSE) - INDENT * 2 - 1)):
+                yield [Segment(" " * INDENT * 2), Segment(row, palette.quiet)]
 
 
 def _said(piece: Piece, width: int, palette: Palette, mark: str, tone: Style, text: Style) -> Iterator[_Line]:

@@ -21,7 +21,7 @@ from typing import Any
 from agent.model import Endpoint
 from agent.models.learned import Learned, Lesson, Stood
 from agent.models.probe import Probed, probe
-from agent.models.providers import provider_of
+from agent.models.providers import provider_of, sends_effort
 from compaction.budget import Window
 from compaction.cache import Prices
 from compaction.records import WindowSource
@@ -115,6 +115,10 @@ class Catalogue:
         """Whether the list says that the model takes images; None where it does not know the model."""
         entry = self.entry(model)
         return entry.sees if entry else None
+
+    def takes_effort(self, model: str) -> bool:
+        """Whether an effort asked of `model` is sent at all."""
+        return self.supports_effort(model) or sends_effort(model)
 
     def learn(self, endpoint: Endpoint, window: int, claim: Claim = NO_CLAIM) -> None:
         """Keeps the window (tokens) that a refusal stated. Written to disk at once."""

@@ -143,6 +143,11 @@ def echoes_reasoning(model: str, own_server: bool) -> bool:
     return provider in _ECHO_REASONING or (provider == "openai" and own_server)
 
 
+def sends_effort(model: str) -> bool:
+    """Whether the model is known by its name to take an effort, on whatever server it runs."""
+    return "gpt-oss" in model
+
+
 def thinking_off(model: str) -> str | None:
     """The `reasoning_effort` that switches reasoning off, or as low as it goes."""
     return next((value for pattern, value in _THINKING_OFF if pattern.search(model.lower())), None)

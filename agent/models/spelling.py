@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.model import Endpoint, Request
-from agent.models.providers import echoes_reasoning, family_of, provider_of, takes_marks, thinking_off
+from agent.models.providers import echoes_reasoning, family_of, provider_of, sends_effort, takes_marks, thinking_off
 
 # Sent where a server of the user's own asks for no key; the client library insists on one.
 NO_KEY = "none"
@@ -51,7 +51,7 @@ def spell(endpoint: Endpoint, request: Request, *, supports_effort: bool = False
     if request.thinking_off:
         if (effort := thinking_off(endpoint.model)) is not None and supports_effort:
             call["reasoning_effort"] = effort
-    elif request.effort is not None and (supports_effort or "gpt-oss" in endpoint.model):
+    elif request.effort is not None and (supports_effort or sends_effort(endpoint.model)):
         call["reasoning_effort"] = request.effort
     call |= {name: value for name, value in request.extra.items() if name not in _RESERVED}
     if request.grammar is not None:
