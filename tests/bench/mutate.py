@@ -28,6 +28,7 @@ _OTHERS = {
     "budget": ("test_budget",),
     "cache": ("test_cache",),
     "cut": ("test_cut", "test_rewrites"),
+    "emergency": ("test_emergency", "test_gates"),
     "facts": ("test_facts", "test_fidelity"),
     "items": ("test_view",),
     "judge": ("test_judge",),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.judge import HEADINGS, Accepted, Rejected, judge
+from compaction.judge import HEADINGS, Accepted, Rejected, judge, unwrapped
 from compaction.records import Outcome, Stop
 from tests.compaction.build_log import words
 
@@ -162,6 +162,12 @@ def test_two_summaries_with_an_open_fence_each_do_not_close_each_others() -> Non
 def test_code_between_three_backticks_on_one_line_opens_no_fence() -> None:
     text = "## Goal\n```make``` and ````a```\n## Next\n```test```"
     assert accepted(text).summary == text.replace("\n## Next", "\n\n## Next")
+
+
+def test_two_blocks_with_the_same_tag_are_no_wrapping() -> None:
+    text = "<notes>\n## Goal\nship it\n</notes>\n<notes>\n## Next\ntest it\n</notes>"
+    assert unwrapped(text) == text
+    assert unwrapped("<notes>\n## Goal\nship it\n</notes>") == "## Goal\nship it"
 
 
 def test_what_is_carried_over_counts_against_the_cap() -> None:

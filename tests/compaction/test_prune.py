@@ -137,6 +137,7 @@ def test_a_named_record_that_cannot_be_pruned_is_refused_with_the_reason(record:
     with pytest.raises(BadTarget, match=why) as caught:
         plan_prune(view, ruler(), BUDGET, inside_turn=False, asked=True, records=(record,))
     assert caught.value.record == record
+    assert str(caught.value) == f"record {record}: {caught.value.why}"
 
 
 def test_the_caps_by_the_budget_hold_on_small_windows() -> None:

@@ -104,7 +104,7 @@ def test_known_is_the_last_request_and_its_answer_and_estimated_all_since() -> N
     assert not measure(view, ruler()).exact
     assert measure(View(view.records[:-1]), ruler()) == Size(107, 0)
     assert measure(View(view.records[:-1]), ruler()).exact
-    assert not Size(0, 0).exact
+    assert [Size(*s).exact for s in ((0, 0), (1, 0), (1, 1), (9, 0), (9, 1))] == [False, True, False, True, False]
 
 
 def test_results_of_the_measured_replys_own_calls_are_estimated() -> None:
