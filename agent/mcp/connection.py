@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, TextIO
@@ -21,7 +22,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from mcp.types import CONNECTION_CLOSED, Implementation, ToolListChangedNotification
+from mcp.types import Implementation, ToolListChangedNotification
 
 from agent.models.pipe import Message
 
@@ -36,6 +37,10 @@ DEEPEST = 64
 
 # Above this a server's log is emptied when it starts; bytes.
 LOG_BYTES = 1_000_000
+
+
+# How it is said that a connection or its session is no more: by the library, and by servers in common use.
+_LOST = re.compile(r"connection closed|session (terminated|not found|expired)|(invalid|unknown|no valid) session", re.I)
 
 
 class Ended(Exception):
@@ -129,7 +134,10 @@ class Connection:
             async with asyncio.timeout(seconds):
                 return answer_of(await self._client.call_tool(tool, dict(arguments)))
         except MCPError as error:
-            if error.error.code == CONNECTION_CLOSED and (self._spec["command"] or self.over):
+            # Not by its code, which servers use for failures of their own. A session that a restarted server does not
+            # know is only ever lost over HTTP.
+            if self._stop.is_set() or (self._spec["url"] and _LOST.search(error.error.message)):
+                self.end()
                 raise Ended from error
             raise
 

@@ -48,6 +48,9 @@ LEAVING = 1.0
 # Seconds for the child to confirm that a call was stopped; it takes about 0.01.
 CONFIRM = 0.5
 
+# What of a start is told: a call says itself that it could not be made.
+Tells: TypeAlias = Literal["nothing", "failures", "all"]
+
 State: TypeAlias = Literal["off", "not started", "starting", "running", "ended", "failed"]
 
 
@@ -139,7 +142,7 @@ class Servers:
         """Starts every server that has not been, without waiting."""
         for held in self.enabled:
             if held.state == "not started" and held.starting is None:
-                self._start(held)
+                self._start(held, "failures")
 
     def unlisted(self) -> list[Held]:
         """Those on their way of which nothing is known yet."""
@@ -199,10 +202,10 @@ class Servers:
             wait = held.not_before - self._clock()
             if wait > 0:
                 raise Down(
-                    f"the MCP server {held.name} ended {held.deaths} times in a row; it is tried again "
+                    f"the MCP server {held.name} failed {held.deaths} times in a row; it is tried again "
                     f"in {wait:.0f} s, or at once by /mcp restart {held.name}"
                 )
-            self._start(held)
+            self._start(held, "nothing")
         if held.starting is not None:
             await asyncio.wait({held.starting})
         if held.state != "running" or self._process is None:
@@ -227,7 +230,7 @@ class Servers:
         if held.starting is not None:
             return f"the MCP server {held.name} is being started"
         held.deaths, held.not_before = 0, 0.0
-        self._start(held, loud=True)
+        self._start(held, "all")
         return f"starting the MCP server {held.name} anew"
 
     async def aclose(self) -> None:
@@ -243,19 +246,20 @@ class Servers:
 
     # ── starting ──
 
-    def _start(self, held: Held, *, loud: bool = False) -> None:
+    def _start(self, held: Held, tells: Tells) -> None:
         held.state, held.why = "starting", ""
-        held.starting = asyncio.ensure_future(self._started(held, loud))
+        held.starting = asyncio.ensure_future(self._started(held, tells))
 
-    async def _started(self, held: Held, loud: bool) -> None:
+    async def _started(self, held: Held, tells: Tells) -> None:
         try:
             why = await self._connected(held)
         finally:
             held.starting = None
         if why is not None:
             self._died(held, why, "failed")
-            self.tell(f"the MCP server {held.name} cannot be started: {held.why}{self._log_of(held)}", "warning")
-        elif loud:
+            if tells != "nothing":
+                self.tell(f"the MCP server {held.name} cannot be started: {held.why}{self._log_of(held)}", "warning")
+        elif tells == "all":
             self.tell(f"the MCP server {held.name} runs: {len(held.tools or ())} tools", "info")
 
     async def _connected(self, held: Held) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -10,7 +11,20 @@ from agent.mcp.server import Server
 from agent.mcp.servers import Servers
 from agent.models.scripted import Scripted
 from agent.places import under
-from agent.wire import Finished, Inspect, Inspected, ListTools, Prune, Reload, RestartServer, Told, ToolsListed
+from agent.wire import (
+    Finished,
+    Inspect,
+    Inspected,
+    Interrupt,
+    ListTools,
+    Opened,
+    Progress,
+    Prune,
+    Reload,
+    RestartServer,
+    Told,
+    ToolsListed,
+)
 from compaction.records import Reloaded, Started, ToolReturned
 from tests.agent.loop.harness import Story, call, calls, is_prefix, output
 
@@ -120,3 +134,24 @@ async def test_tools_and_servers_are_listed_with_what_they_cost(tmp_path: Path) 
         inspected = await story.until(Inspected)
         assert abs(dict(inspected.largest_fixed)["tools of x"] - row.tokens) <= 2
         await story.until(Told, lambda event: event.text == "there is no MCP server 'nope'; the servers: x")
+
+
+async def test_esc_opens_the_session_without_waiting_for_a_server(tmp_path: Path) -> None:
+    # In the place of our own process for servers: something that never says that it is ready, and ends with its input.
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexec cat > /dev/null\n")
+    silent.chmod(0o700)
+    server = Server("x", ("true",), cwd=str(tmp_path / "project"))
+    servers = Servers([server], under(tmp_path / "home"), {}, python=str(silent), patience=3_600)
+    story = Story(tmp_path, "Hello.", more=MORE, servers=servers)
+    entering = asyncio.ensure_future(story.__aenter__())
+    await asyncio.sleep(0)
+    progress = await story.until(Progress)
+    assert progress.what == "starting the MCP servers x"
+    story.send(Interrupt())
+    await entering
+    assert story.said(Opened)[0].notices == (
+        "the MCP server x is still starting; its tools join with the first message after it is there",
+    )
+    assert (await story.say("hi")).stop == "done" and story.answers == ["Hello."]
+    await story.__aexit__(None, None, None)
