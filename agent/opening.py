@@ -57,7 +57,9 @@ class Opening:
     async def open(self, path: str | None, emit: Callable[[Event], None]) -> Session:
         """The session at `path` (an id or a file), or a new one. Raises `Unopened`."""
         self._renew()
+        early: list[str] = []
         if self.kit.servers is not None:
+            self.kit.servers.tell = lambda text, level: early.append(text)
             self.kit.servers.adopt(servers_of(self.kit.settings, self.folder))
             self.kit.servers.begin()
         if path is not None:
@@ -68,6 +70,7 @@ class Opening:
             settings = with_model(self.last.kit.settings, self.last.view.model)
             kit = replace(self.kit, emit=emit, settings=settings, endpoints=Endpoints(settings, self.kit.environ))
             self.last = await self._new(kit, self.last.rule())
+        self.last.notices.extend(early)
         _follow(self.last)
         return self.last
 
@@ -154,6 +157,8 @@ class Opening:
             session.notices.append(str(error))
         session.refresh()
         await _take_in(session)
+        if waits := late.waits(session):
+            session.notices.append(waits)
         return session
 
 

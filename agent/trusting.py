@@ -13,6 +13,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+from agent import late
 from agent.customs import find_theirs
 from agent.mcp.server import servers_of
 from agent.permission_rules import Rules
@@ -137,6 +138,7 @@ async def _taken_in(session: Session, settings: Settings, quoted: Quoted) -> str
     if session.kit.servers is not None:
         session.kit.servers.adopt(servers_of(settings, session.workspace.folder))
         session.kit.servers.begin()
+        late.told(session)
     session.refresh()
     session.metered()
     return _sentence(before, settings, quoted)

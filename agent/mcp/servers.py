@@ -105,6 +105,7 @@ class Servers:
         self.adopt(servers)
         self._process: HostProcess | None = None
         self._opening = asyncio.Lock()
+        self._why = ""
         self._closed = False
         self.changed: Callable[[], None] = lambda: None
         self.tell: Callable[[str, str], None] = lambda text, level: None
@@ -270,7 +271,7 @@ class Servers:
             return f"the variable {unset} is not set, and the settings refer to it"
         process = await self._host()
         if process is None:
-            return "our own process for servers does not start"
+            return f"our own process for servers does not start{self._why}"
         exchange = process.open({**spec, "log": str(held.log), "patience": CONNECT}, "start")
         message = await exchange.messages.get()
         if message is None:
@@ -291,7 +292,8 @@ class Servers:
                     self._process = HostProcess(
                         self._python, self._logs / "host.log", module="agent.mcp.host", heard=self._heard
                     )
-                except OSError:
+                except OSError as error:
+                    self._why = f": {error.strerror or error}"
                     return None
                 await self._process.attach()
             process = self._process
@@ -300,7 +302,11 @@ class Servers:
             done, _ = await asyncio.wait({process.ready}, timeout=READY)
             if not done:
                 process.kill("it did not become ready")
-            return None if process.gone or not done else process
+            if done and not process.gone:
+                return process
+            said = one_line(process.why or process.last_words(), 200)
+            self._why = f": {said}" if said else ""
+            return None
 
     # ── what comes unasked ──
 

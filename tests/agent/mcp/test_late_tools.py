@@ -19,9 +19,11 @@ from agent.wire import (
     ListTools,
     Opened,
     Progress,
+    Proposed,
     Prune,
     Reload,
     RestartServer,
+    SetTrust,
     Told,
     ToolsListed,
 )
@@ -155,3 +157,36 @@ async def test_esc_opens_the_session_without_waiting_for_a_server(tmp_path: Path
     )
     assert (await story.say("hi")).stop == "done" and story.answers == ["Hello."]
     await story.__aexit__(None, None, None)
+
+
+async def test_a_server_that_cannot_be_started_is_said_at_the_start_and_changes_are_said_at_a_resume(
+    tmp_path: Path,
+) -> None:
+    home, server = under(tmp_path / "home"), Server("x", ("true",), cwd=str(tmp_path / "project"))
+    async with Story(tmp_path, "Hello.", more=MORE, servers=Servers([server], home, {}, python="/bin/false")) as story:
+        assert story.said(Opened)[0].notices == (
+            "the MCP server x cannot be started: our own process for servers does not start",
+        )
+        await story.say("hi")
+    async with story.again(["Again."], servers=known(tmp_path, tool("a"))) as resumed:
+        (notice,) = resumed.said(Opened)[0].notices
+        assert notice.startswith(
+            "MCP tools of x: 1 new; taken in at the next prune or compaction. /reload does it now: "
+        )
+        assert resumed.bodies(Reloaded) == []
+
+
+async def test_the_servers_of_a_project_start_once_its_file_is_trusted(tmp_path: Path) -> None:
+    known(tmp_path, tool("a"))
+    file = tmp_path / "project" / ".ullage" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(MORE)
+    servers = Servers([], under(tmp_path / "home"), {}, python="/bin/false")
+    async with Story(tmp_path, "Hello.", servers=servers) as story:
+        (proposed,) = story.said(Proposed)
+        assert proposed.says == ("starts the MCP server x, which runs the command: true",)
+        assert servers.held == {}
+        finished = await story.wish(SetTrust(proposed.path, proposed.digest, "trust"))
+        assert "in force from now on: its MCP servers" in finished.text and list(servers.held) == ["x"]
+        await story.say("hi")
+        assert [t["function"]["name"] for t in story.requests[0].tools][-1] == "mcp__x__a"
