@@ -35,6 +35,9 @@ from compaction.view import NESTED, NO_RESULT, PREVIEW, TITLE
 # What stands for a call made in the last request of a turn: the notice before it asked for text.
 NOT_RUN = "[not run: no steps are left in this turn]"
 
+# Behind what a command had printed when it was stopped.
+CUT_SHORT = "[interrupted before it finished; the output above is what it had printed]"
+
 REFUSED_ALONE = (
     "refused: this needs the user's permission and nobody is there to give it. Work without it, or say in your answer "
     "what you would have run."
@@ -144,7 +147,7 @@ async def _asked(session: Session, call: ToolCall, tool: Tool, title: str, need:
 
 
 async def _log(session: Session, step: _Step, call: ToolCall, title: str, result: Result) -> None:
-    admitted = _admitted(session, step.arrivals, call, clean(result.text))
+    admitted = _admitted(session, step.arrivals, call, clean(result.text), session.log.next_id)
     await session.append(
         ToolReturned(
             call.id, call.name, title or call.name, admitted.text, result.failed, admitted.spilled, admitted.characters,
@@ -153,10 +156,10 @@ async def _log(session: Session, step: _Step, call: ToolCall, title: str, result
     )  # fmt: skip
 
 
-def _admitted(session: Session, arrivals: Arrivals, call: ToolCall, text: str) -> Admitted:
+def _admitted(session: Session, arrivals: Arrivals, call: ToolCall, text: str, record: int) -> Admitted:
     """The result as it enters the conversation; cut short where a file for all of it cannot be written."""
     try:
-        return arrivals.admit(text, call.id, call.name, session.log.next_id)
+        return arrivals.admit(text, call.id, call.name, record)
     except OSError as error:
         why = f"the rest is lost: it could not be stored ({error.strerror or error})"
         session.warn(f"the output of {call.name} was cut; {why}")
@@ -180,10 +183,15 @@ async def not_run(session: Session, calls: Sequence[ToolCall]) -> None:
 
 
 async def close_calls(session: Session) -> None:
-    """Appends a failed result for every call still open, though the task was cancelled."""
-    calls = open_calls(session.view)
-    if calls:
-        size = len(NO_RESULT)
-        await session.append(
-            *(ToolReturned(c.id, c.name, title_of(c), NO_RESULT, True, characters=size) for c in calls)
+    """Appends a failed result for every call still open, with what it had printed, though the task was cancelled."""
+    arrivals = Arrivals.of(session.log.folder, session.view.started, session.ruler.count)
+    bodies: list[ToolReturned] = []
+    for record, call in enumerate(open_calls(session.view), session.log.next_id):
+        printed = session.workspace.cut_short.pop(call.id, "").rstrip("\n")
+        text = f"{printed}\n{CUT_SHORT}" if printed else NO_RESULT
+        admitted = _admitted(session, arrivals, call, text, record)
+        bodies.append(
+            ToolReturned(call.id, call.name, title_of(call), admitted.text, True, admitted.spilled, admitted.characters)
         )
+    if bodies:
+        await session.append(*bodies)

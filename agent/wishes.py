@@ -253,6 +253,7 @@ async def shell(session: Session, command: Shell) -> End:
         await before_change(session, "bash", Need("run", command=command.command))
         result = await tool.run({"command": command.command}, session.workspace, call)
     except asyncio.CancelledError:
+        session.workspace.cut_short.pop(call, None)
         session.tell("the command was stopped", "warning")
         return End("interrupted", None, 130)
     text = f"I ran `{command.command}`:\n\n{clean(result.text)}"

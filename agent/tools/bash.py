@@ -8,7 +8,8 @@ Invariants
  1. The command's output goes to a file, so a process left in the background can neither block nor hang the call.
  2. After a timeout, a flood or a cancellation nothing the command started is alive.
  3. `cd` lasts to the next call while it stays in the session's folder; else the next call starts at the folder again.
- 4. What the model reads is clean text; of a huge output the head and the tail, with the exact number of bytes between.
+ 4. What an interrupted command had printed is left in the workspace's `cut_short`.
+ 5. What the model reads is clean text; of a huge output the head and the tail, with the exact number of bytes between.
 """
 
 from __future__ import annotations
@@ -178,6 +179,9 @@ class _Running:
                 names = ", ".join(f"{pid} ({one_line(name, 20)})" for pid, name in left[:5])
                 notes.append(f"still running in the background: {names}")
             text = await asyncio.to_thread(kept, output)
+        except asyncio.CancelledError:
+            self.ws.cut_short[self.call_id] = kept(output)
+            raise
         finally:
             os.close(output)
         notes += self._follow()

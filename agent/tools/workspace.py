@@ -113,6 +113,8 @@ class Workspace:
     seen: dict[Path, Stamp] = field(init=False, default_factory=dict)
     # Commands whose shell ended while something they started still runs.
     left_running: set[Family] = field(init=False, default_factory=set)
+    # What interrupted commands had printed, by their calls' ids, until it is logged.
+    cut_short: dict[str, str] = field(init=False, default_factory=dict)
     told_of_secrets: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from agent.log_file import OsDisk
 from agent.models.scripted import Say
 from agent.session_log import open_calls
+from agent.toolbox import CUT_SHORT
 from agent.wire import (
     Asking,
     Busy,
@@ -39,6 +40,7 @@ from compaction.records import (
     ToolReturned,
     UserSaid,
 )
+from compaction.view import NO_RESULT
 from tests.agent.loop.harness import PATIENCE, Story, call, calls, is_prefix, pairs_are_valid, scripted, spoken, summary
 
 
@@ -68,7 +70,8 @@ async def test_before_the_first_word_nothing_but_the_prompt_stays(tmp_path: Path
 
 
 async def test_during_a_tool_its_process_ends_and_all_calls_are_closed(tmp_path: Path) -> None:
-    replies = [calls(call("bash", command="echo $$ > pid; sleep 60"), call("bash", command="touch never")), "ok"]
+    command = "echo so far; echo $$ > pid; sleep 60"
+    replies = [calls(call("bash", command=command), call("bash", command="touch never")), "ok"]
     async with Story(tmp_path, scripted(replies)) as story:
         story.send(Submit("go"))
         await story.until(ToolRunning)
@@ -77,10 +80,11 @@ async def test_during_a_tool_its_process_ends_and_all_calls_are_closed(tmp_path:
             await asyncio.sleep(0.01)
         assert (await story.stop()).stop == "interrupted"
         assert not (Path("/proc") / (story.folder / "pid").read_text().strip()).exists()
-        assert [(b.failed, b.title) for b in story.bodies(ToolReturned)] == [
-            (True, "bash echo $$ > pid; sleep 60"),
-            (True, "bash touch never"),
+        assert [(b.failed, b.title, b.text) for b in story.bodies(ToolReturned)] == [
+            (True, f"bash {command}", f"so far\n{CUT_SHORT}"),
+            (True, "bash touch never", NO_RESULT),
         ]
+        assert story.session.workspace.cut_short == {}
         assert open_calls(story.session.view) == ()
         assert not (story.folder / "never").exists()
         await story.say("again")
