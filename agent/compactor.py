@@ -371,7 +371,7 @@ def _apart(session: Session, request: SummaryRequest, output: int) -> Request:
 
 async def _stream(session: Session, summariser: Target, asked: Request) -> Reply:
     began = session.kit.clock()
-    characters = 0
+    characters, failed = 0, ""
     session.emit(Progress("summarising"))
     async with streaming(session.kit.model, summariser.endpoint, asked) as parts:
         async for part in parts:
@@ -381,8 +381,9 @@ async def _stream(session: Session, summariser: Target, asked: Request) -> Reply
                     session.emit(Progress("summarising", characters // 4, session.kit.clock() - began))
                 case Restarted():
                     characters = 0
-                case Retrying():
-                    session.tell(retrying(part), "warning")
+                case Retrying(why=why):
+                    session.tell(retrying(part, failed), "warning")
+                    failed = why
                 case Reply():
                     return part
                 case _:

@@ -265,6 +265,7 @@ class _Partial:
     text: str = ""
     reply: Reply | None = None
     shown: bool = False
+    why: str = ""
 
     def forget(self, session: Session) -> None:
         """Takes what was streamed off the screen: no record will replace it."""
@@ -283,8 +284,9 @@ class _Partial:
                 session.emit(Streaming(text, "thinking"))
             case CallGrowing(_, name, _):
                 session.emit(Streaming(name, "call"))
-            case Retrying():
-                session.tell(retrying(part), "warning")
+            case Retrying(why=why):
+                session.tell(retrying(part, self.why), "warning")
+                self.why = why
             case Restarted():
                 self.forget(session)
             case Reply():
@@ -328,8 +330,10 @@ async def _silent(session: Session, reply: Reply, size: int, estimated: int) -> 
     session.emit(Restreamed())
     session.tell(text, "warning")
     endpoint = session.target.endpoint
+    # It was answered all the same, so it is to be paid for.
+    cost = session.price_of(session.view.model, reply.usage)
     body = WindowLearned(endpoint.name, endpoint.label, None, size, size, estimated=estimated, detail=text, silent=True)
-    await session.append(body)
+    await session.append(replace(body, usage=reply.usage, cost=cost))
     session.refresh()
     session.metered()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compaction.records import AssistantSaid, Compacted, CompactionFailed, Record
+from compaction.records import AssistantSaid, Compacted, CompactionFailed, Record, WindowLearned
 
 
 class Spending:
@@ -22,7 +22,7 @@ class Spending:
         """Dollars, those rewound since included; None when no request had a price. `records` only ever grow."""
         for place in range(self._read, len(records)):
             body = records[place].body
-            if isinstance(body, (AssistantSaid, Compacted, CompactionFailed)) and body.cost is not None:
+            if isinstance(body, (AssistantSaid, Compacted, CompactionFailed, WindowLearned)) and body.cost is not None:
                 self._known.append(body.cost)
         self._read = len(records)
         return round(sum(self._known), 6) if self._known else None

@@ -25,8 +25,11 @@ async def streaming(model: Model, endpoint: Endpoint, request: Request) -> Async
             await parts.aclose()
 
 
-def retrying(part: Retrying) -> str:
-    """The sentence for an attempt that failed and is made again."""
+def retrying(part: Retrying, before: str = "") -> str:
+    """The sentence for an attempt that failed and is made again; `before` is why the one before it failed."""
     when = "now" if part.wait < 1 else f"in {part.wait:.0f} s"
+    if part.attempt == 1:
+        return f"{part.why} Trying again {when}."
     # The whole sentence once; after that only what is new.
-    return f"{part.why} Trying again {when}." if part.attempt == 1 else f"Failed again; retry {part.attempt} {when}."
+    again = "Failed again; retry" if part.why == before else f"{part.why} Retry"
+    return f"{again} {part.attempt} {when}."

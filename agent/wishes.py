@@ -208,10 +208,10 @@ async def _model(session: Session, command: SetModel) -> Finished:
     except UnknownModel as error:
         return Finished("model", False, 2, None, str(error))
     window = session.target.window
-    size = "unknown" if window.tokens is None else f"{window.tokens:,} tokens"
+    size = "unknown" if window.tokens is None else f"{window.tokens:,} tokens ({window.source})"
     cut = f"; {_budget_words(session.budget)}" if _is_cut(session.budget) else ""
     kept = _kept(session, name, command)
-    text = f"model {name}, window {size} ({window.source}); its cache is cold{cut}{kept}"
+    text = f"model {name}, window {size}; its cache is cold{cut}{kept}"
     return Finished("model", True, 0, None, text)
 
 

@@ -161,7 +161,8 @@ def _terms(rule: str) -> tuple[int | None, float | None]:
             try:
                 size = parse_size(part)
             except BadBudget:
-                raise BadBudget(rule, f"{part or 'nothing'} is not a number of tokens") from None
+                why = f"{part} is not a number of tokens" if part else "a number of tokens is missing"
+                raise BadBudget(rule, why) from None
             if size < LEAST_BUDGET:
                 raise BadBudget(rule, f"{part} is below the least budget of {LEAST_BUDGET:,} tokens")
             absolute = size if absolute is None else min(absolute, size)

@@ -18,7 +18,10 @@ class BadBudget(EngineError):
     """A budget rule that says nothing usable. `rule` is the text as written."""
 
     def __init__(self, rule: str, why: str) -> None:
-        super().__init__(f"budget {rule!r}: {why}; write it as 160k, 60% or min(200k, 80%)")
+        # A rule of one term is named by its reason already.
+        term = rule.strip().lower()
+        what = f"budget {why}" if term and why.startswith(f"{term} ") else f"budget {rule!r}: {why}"
+        super().__init__(f"{what}; write it as 160k, 60% or min(200k, 80%)")
         self.rule = rule
 
 

@@ -267,7 +267,8 @@ class WindowLearned:
     unknown window. Both are None for a refusal of bytes. `asked` is the input the provider says it counted.
     `estimated` is the uncalibrated estimate of the refused request, tokens: with `asked` it calibrates. The one
     reactive retry of a run is read from these records. `summary`: the refused request was a summary's, not a turn's.
-    `bytes`: refused for bytes. `silent`: not refused at all, but the server dropped the beginning without a word.
+    `bytes`: refused for bytes. `silent`: not refused at all, but the server dropped the beginning without a word; what
+    that took is the `usage`, and its `cost` in dollars where prices are known.
     """
 
     model: str
@@ -281,6 +282,8 @@ class WindowLearned:
     summary: bool = False
     bytes: bool = False
     silent: bool = False
+    usage: Usage | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

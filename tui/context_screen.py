@@ -153,11 +153,11 @@ class ContextScreen(Overlay):
         self.event = event
         self._marked &= {key_of(row) for row in event.rows}
         meter = event.meter
-        window = "?" if meter.window is None else tokens(meter.window)
+        window = "unknown" if meter.window is None else f"{tokens(meter.window)} ({safe(meter.window_source)})"
         fixed = ", ".join(f"{safe(name)} {tokens(size)}" for name, size in event.largest_fixed)
         head = Content.assemble(
             (f"{'' if meter.exact else '~'}{tokens(meter.used)} of {tokens(meter.budget)} budget", "bold"),
-            (f"  {percent(meter.used, meter.budget)} · window {window} ({safe(meter.window_source)})", "dim"),
+            (f"  {percent(meter.used, meter.budget)} · window {window}", "dim"),
             (f" · {plural(len(event.rows), 'item')}", "dim"),
             (f"\nin every request: {fixed}" if fixed else "", "dim"),
         )

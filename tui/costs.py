@@ -19,6 +19,7 @@ from compaction.records import (
     SettingsChanged,
     Started,
     Usage,
+    WindowLearned,
 )
 from tui.plain import dollars, plural, tokens
 
@@ -67,6 +68,8 @@ class Costs:
             case Reverted(target=target):
                 self.freed.pop(target, None)
                 self._fresh = True
+            case WindowLearned(usage=Usage() as usage, cost=cost):
+                self.rows.append((record.id, "dropped unread", usage, cost))
             case CompactionFailed(usage=Usage() as usage, cost=cost):
                 self.rows.append((record.id, "failed summary", usage, cost))
             case _:
@@ -108,7 +111,7 @@ class Costs:
         """What the rewrites cost (summaries, and what had to be read again) and what later requests did not carry."""
         if not self.rewrites:
             return []
-        summaries = [(usage, cost) for _, what, usage, cost in self.rows if what != "answer"]
+        summaries = [(usage, cost) for _, what, usage, cost in self.rows if what.endswith("summary")]
         paid = sum(cost or 0.0 for _, cost in summaries)
         spent = sum(usage.uncached + usage.cache_read + usage.cache_write + usage.output for usage, _ in summaries)
         said = [f"{plural(self.rewrites, 'rewrite')}"]

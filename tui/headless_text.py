@@ -91,11 +91,12 @@ def meter(meter: Meter) -> str:
     """The numbers of the meter in lines."""
     about = "" if meter.exact else "~"
     share = f"{percent(meter.used, meter.budget)} of the budget"
+    window = "unknown" if meter.window is None else f"{count(meter.window)} ({meter.window_source})"
     lines = [
         f"context  {about}{meter.used:,} of {meter.budget:,} tokens ({share}; budget {meter.budget_rule})",
         f"         {meter.known:,} counted by the provider, {meter.estimated:,} estimated; "
         f"trigger {meter.trigger:,}, landing {meter.landing:,}",
-        f"window   {count(meter.window)} ({meter.window_source}), limit {count(meter.limit)}",
+        f"window   {window}, limit {count(meter.limit)}",
         "parts    " + ", ".join(f"{name} {tokens:,}" for name, tokens in meter.parts if tokens),
     ]
     if meter.reasoning:

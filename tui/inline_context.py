@@ -50,7 +50,7 @@ class Context:
         """Head and table."""
         self.width = width
         meter = self.event.meter
-        window = "?" if meter.window is None else f"{tokens(meter.window)} ({safe(meter.window_source)})"
+        window = "unknown" if meter.window is None else f"{tokens(meter.window)} ({safe(meter.window_source)})"
         head = f"{tokens(meter.used)} of {tokens(meter.budget)} budget ({percent(meter.used, meter.budget)})"
         fixed = ", ".join(f"{safe(name)} {tokens(size)}" for name, size in self.event.largest_fixed)
         out: list[Row] = [(), *prose(f"{head} · window {window}", width, "class:strong")]

@@ -75,7 +75,7 @@ class MeterBar(Widget, can_focus=False):
 
 def tooltip(meter: Meter) -> str:
     """Where the numbers come from."""
-    window = "unknown" if meter.window is None else f"{meter.window:,}"
+    window = "unknown" if meter.window is None else f"{meter.window:,} ({meter.window_source})"
     budget = f"budget {meter.budget:,} ({meter.budget_rule})" if meter.budget_rule else f"budget {meter.budget:,}"
     parts = ", ".join(f"{name} {count:,}" for name, count in meter.parts)
-    return f"window {window} ({meter.window_source}) · {budget} · trigger {meter.trigger:,}\n{parts}"
+    return f"window {window} · {budget} · trigger {meter.trigger:,}\n{parts}"

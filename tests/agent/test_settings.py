@@ -199,7 +199,7 @@ def test_a_misspelt_variable_is_named_and_a_strange_one_is_left_alone(tmp_path: 
         ("\nmode = 'fast'", "line 2: mode must be one of plan, ask, edits, auto; it is 'fast'"),
         ("max_steps = true", "line 1: max_steps must be a whole number; it is True"),
         ("max_steps = 0", "line 1: max_steps must be at least 1; it is 0"),
-        ('[context]\nbudget = "1000"', "line 2: context.budget cannot be used: budget '1000': 1000 is below the least"),
+        ('[context]\nbudget = "1000"', "line 2: context.budget cannot be used: budget 1000 is below the least"),
         ('[context]\nbudget = "120%"', "context.budget cannot be used"),
         ("[context]\nbudget = [1]", "context.budget must be a budget"),
         ('[context]\nkeep_recent = "many"', "context.keep_recent must be a number of tokens"),

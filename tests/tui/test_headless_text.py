@@ -65,7 +65,7 @@ def test_a_meter_that_knows_little_says_so() -> None:
         budget=200_000, budget_rule="200k", window_source="unknown", ceiling=9_000, automatic="automatic off"
     )
     text = headless_text.meter(replace(unknown, cache=CacheState(predicted=5, broken="pruned at #14")))
-    assert "window   ? (unknown), limit ?, refused at 9,000" in text
+    assert "window   unknown, limit ?, refused at 9,000" in text
     assert "cold; expected 5, read ? tokens; broken: pruned at #14" in text
     assert text.endswith("note     automatic off")
 

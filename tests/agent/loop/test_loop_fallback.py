@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent.model import CutOff, ModelError, Overloaded, RateLimited
+from agent.model import (
+    CutOff,
+    Endpoint,
+    ModelError,
+    Overloaded,
+    Part,
+    RateLimited,
+    Reply,
+    Request,
+    Retrying,
+    Text,
+)
 from agent.models.scripted import Say
 from agent.wire import Appended, Asking, Idle, Submit
 from compaction.records import AssistantSaid, SettingsChanged
@@ -117,3 +129,28 @@ async def test_esc_on_the_detour_comes_back_all_the_same(tmp_path: Path) -> None
         await story.until(Appended, lambda event: isinstance(event.record.body, SettingsChanged))
         await story.stop()
         assert [body.model for body in story.bodies(SettingsChanged)] == [OTHER, NAME]
+
+
+async def test_a_turn_asks_once_though_the_fallback_has_one_too(tmp_path: Path) -> None:
+    more = MORE + 'fallback = "openai/third"\n'
+    async with Story(tmp_path, [busy(), busy(503), "Later."], more=more) as story:
+        idle = await asked(story, "session")
+        assert idle.stop == "failed" and len(story.said(Asking)) == 1
+
+
+async def test_a_retry_with_another_reason_says_it(tmp_path: Path) -> None:
+    class Failing:
+        async def stream(self, endpoint: Endpoint, request: Request) -> AsyncIterator[Part]:
+            for attempt, why in enumerate(("Busy.", "Busy.", "Away."), 1):
+                yield Retrying(why, 2.0, attempt)
+            yield Text("Here.")
+            yield Reply("Here.", (), None, "done")
+
+        async def aclose(self) -> None:
+            pass
+
+    async with Story(tmp_path, Failing()) as story:
+        await story.say("hi")
+        assert story.told.splitlines()[-3:] == [
+            "Busy. Trying again in 2 s.", "Failed again; retry 2 in 2 s.", "Away. Retry 3 in 2 s.",
+        ]  # fmt: skip

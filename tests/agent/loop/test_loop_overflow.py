@@ -10,6 +10,7 @@ from agent.reading import Reading
 from agent.wire import Idle
 from compaction.records import AssistantSaid, Noted, Usage, UserSaid, WindowLearned
 from tests.agent.loop.harness import NAME, Story, pairs_are_valid, reads, scripted
+from tui.costs import Costs
 
 
 async def test_a_smaller_window_than_claimed_is_learned_by_one_rewrite_and_kept(tmp_path: Path) -> None:
@@ -138,3 +139,19 @@ async def test_an_overflow_in_the_middle_of_an_answer_takes_its_text_off_the_scr
         assert story.answers == ["fine"]
         kinds = [type(e).__name__ for e in story.events]
         assert "Restreamed" in kinds
+
+
+async def test_a_reply_to_a_beginning_that_was_dropped_is_paid_for_and_counted(tmp_path: Path) -> None:
+    lost = Usage(uncached=100_000, output=1_000)
+    replies = [Say("one", usage=Usage(uncached=500_000, output=0)), Say("lost", usage=lost), Say("two", usage=None)]
+    prices = "prices = { input = 2.0, output = 10.0 }\n"
+    async with Story(tmp_path, ScriptedModel(replies), window=None, more=prices) as story:
+        await story.say("first")
+        await story.say("second")
+        (refused,) = story.bodies(WindowLearned)
+        assert (refused.usage, refused.cost) == (lost, 0.21)
+        assert story.meter.cost == 1.21
+        costs = Costs()
+        for record in story.records:
+            costs.add(record)
+        assert "dropped unread" in costs.table() and "$1.21" in costs.table()
