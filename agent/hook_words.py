@@ -49,7 +49,7 @@ allow: rules and questions come after it as always."""
 def title(hook: Hook) -> str:
     """A hook in a few words."""
     about = f"{hook.event} {hook.match}" if hook.match else hook.event
-    return f"{one_line(about, 40)}: {one_line(hook.command, 60)}"
+    return f"{one_line(about, 40)} hook ({one_line(hook.command, 60)})"
 
 
 def effect(hook: Hook) -> str:

@@ -62,7 +62,7 @@ async def ready(session: Session, call: ToolCall, tool: Tool, args: dict[str, An
         fields = {"tool": tool.name, "call": call.id, "title": found.title, "arguments": found.args}
         answer = await hooks.ask_one(session, hook, fields)
         if answer.trouble:
-            raise Refused(f"not run: the user's hook {called(hook)} gave no answer: {answer.trouble}")
+            raise Refused(f"not run: the user's {called(hook)} gave no answer: {answer.trouble}")
         if answer.blocked:
             raise Refused(f"not run: a hook of the user's objects: {answer.blocked}")
         if answer.arguments is not None and dict(answer.arguments) != found.args:
@@ -74,9 +74,9 @@ async def _changed(session: Session, tool: Tool, arguments: dict[str, Any], hook
     text = json.dumps(arguments, ensure_ascii=False)
     args = arguments_of(tool, text)
     if isinstance(args, str):
-        raise Refused(f"not run: the user's hook {hook} gave arguments that {tool.name} does not take: {args}")
+        raise Refused(f"not run: the user's {hook} gave arguments that {tool.name} does not take: {args}")
     need = await asyncio.to_thread(tool.need, args, session.workspace)
-    session.tell(f"the hook {hook} changed the arguments of {tool.name} to {one_line(text, 400)}")
+    session.tell(f"the {hook} changed the arguments of {tool.name} to {one_line(text, 400)}")
     return Ready(args, need, clean(tool.title(args))[:TITLE], one_line(text, 2_000))
 
 

@@ -11,8 +11,10 @@ Invariants
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +35,9 @@ TOPIC = "hook"
 # Of a result or an answer a hook is given this much; the log, whose path it has, holds all of it. Characters.
 MOST_GIVEN = 100_000
 
+# A hook that takes longer than this is named while it runs; a quicker one would only flicker. Seconds.
+SHOWN_AFTER = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -48,9 +53,27 @@ def wanted(session: Session, event: Event) -> list[Hook]:
     return [hook for hook in session.kit.settings.hooks if hook.event == event]
 
 
+@contextmanager
+def _shown(session: Session, hook: Hook) -> Iterator[None]:
+    """Says which hook is waited for, if there is a wait, and that it is over."""
+    shown = False
+
+    def show() -> None:
+        nonlocal shown
+        shown = True
+        session.emit(Progress(f"running the {title(hook)}"))
+
+    waiting = asyncio.get_running_loop().call_later(SHOWN_AFTER, show)
+    try:
+        yield
+    finally:
+        waiting.cancel()
+        if shown:
+            session.emit(Progress("working"))
+
+
 async def ask_one(session: Session, hook: Hook, fields: Mapping[str, Any]) -> Answer:
     """Runs one hook. What it could not say is told to the user; the caller decides what that means."""
-    session.emit(Progress(f"hook: {title(hook)}"))
     workspace = session.workspace
     given = {
         "event": hook.event,
@@ -63,15 +86,16 @@ async def ask_one(session: Session, hook: Hook, fields: Mapping[str, Any]) -> An
     }
     env, _ = workspace.environment.for_commands(workspace.environ)
     data = json.dumps(given, default=str).encode()
-    ran = await run_hook(hook.command, data, workspace.folder, env, hook.timeout)
+    with _shown(session, hook):
+        ran = await run_hook(hook.command, data, workspace.folder, env, hook.timeout)
     if ran.left is not None:
         workspace.left_running.add(ran.left)
     answer = answer_of(hook.event, ran)
     session.hooked.last[hook] = answer.words
     if answer.trouble:
-        session.warn(f"the hook {title(hook)} gave no answer: {answer.trouble}")
+        session.warn(f"the {title(hook)} gave no answer: {answer.trouble}")
     if answer.ignored:
-        session.warn(f"the hook {title(hook)}: {answer.ignored}")
+        session.warn(f"the {title(hook)}: {answer.ignored}")
     return answer
 
 

@@ -80,6 +80,9 @@ SEEN_ANYWAY = frozenset(
 # A user's own message folds beyond this: a pasted log must not bury the conversation.
 USER_FOLD = Fold(head=20, tail=5)
 
+# What a hook added is for the model first.
+NOTICE_FOLD = Fold(head=4)
+
 
 # Instructions and tool schemas as the session holds them.
 Equipped: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -212,6 +215,8 @@ class Presenter:
                 yield Block(key, "warning", body=window(body))
             case Noted(text=text, topic="job"):
                 yield Block(key, "quiet", body=f"The model is told: {safe(text).strip('[]')}.")
+            case Noted(text=text, topic="hook"):
+                yield Block(key, "notice", body=safe(text), fold=NOTICE_FOLD)
             case Noted(text=text, topic=topic):
                 self.said = sentence(text)
                 yield Block(key, "error" if topic == "error" else "notice", body=self.said)
