@@ -11,7 +11,7 @@ from agent.hook_settings import TIMEOUT, Hook
 from agent.sanitise import one_line, visible
 
 DESCRIBED = f"""\
-A hook is a command of yours that runs at an event, in the project's folder, with the
+A hook is a command of yours that runs at an event, in the project's top folder, with the
 environment that commands get. In config.toml, or in a project's file once it is trusted:
 
     [[hooks]]

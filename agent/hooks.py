@@ -22,6 +22,7 @@ from agent.hook_answers import Answer, answer_of
 from agent.hook_process import run_hook
 from agent.hook_settings import Event, Hook
 from agent.hook_words import page, title
+from agent.places import project
 from agent.sanitise import one_line
 from agent.session import Session
 from agent.wire import Progress, Sheet
@@ -87,7 +88,7 @@ async def ask_one(session: Session, hook: Hook, fields: Mapping[str, Any]) -> An
     env, _ = workspace.environment.for_commands(workspace.environ)
     data = json.dumps(given, default=str).encode()
     with _shown(session, hook):
-        ran = await run_hook(hook.command, data, workspace.folder, env, hook.timeout)
+        ran = await run_hook(hook.command, data, project(workspace.folder), env, hook.timeout)
     if ran.left is not None:
         workspace.left_running.add(ran.left)
     answer = answer_of(hook.event, ran)

@@ -28,9 +28,10 @@ RUNS = ("runs ", "starts ")
 
 def title(event: Proposed) -> str:
     """What waits."""
+    path = safe(event.path).replace("\n", " ")
     if event.then:
-        return f"{safe(event.path)} came with this project. Send its text?"
-    return f"{safe(event.path)} came with this project and is not used. Trust it?"
+        return f"{path} came with this project. Send its text?"
+    return f"{path} came with this project and is not used. Trust it?"
 
 
 def told(event: Proposed) -> list[str]:

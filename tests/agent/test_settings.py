@@ -334,6 +334,16 @@ def test_a_projects_settings_wait_for_trust_in_their_exact_content(tmp_path: Pat
     assert load(folder, places, {}).budget == DEFAULT_RULE
 
 
+def test_a_file_nobody_wants_to_be_asked_about_is_silent_until_it_changes(tmp_path: Path) -> None:
+    places, folder = made(tmp_path, theirs='theme = "x"\n', trusted=False)
+    file = folder / ".ullage" / "config.toml"
+    Trust(places).refuse(file, file.read_bytes())
+    found = load(folder, places, {})
+    assert (found.theme, found.notices, found.untrusted) == ("auto", (), file)
+    file.write_text('theme = "y"\n')
+    assert "wait until you trust" in load(folder, places, {}).notices[0]
+
+
 def test_trust_in_one_project_is_none_in_another_with_the_same_file(tmp_path: Path) -> None:
     places, folder = made(tmp_path, theirs='theme = "x"\n')
     other = tmp_path / "other" / ".ullage"

@@ -407,13 +407,25 @@ async def test_a_child_that_holds_the_outputs_keeps_nobody_waiting_and_ends_with
     assert not alive(story.folder / "child")
 
 
-async def test_secrets_of_the_environment_are_not_handed_over_and_hooks_run_in_the_folder(tmp_path: Path) -> None:
+async def test_escape_ends_the_hook_of_a_start_and_the_session_is_open(tmp_path: Path) -> None:
+    more = hook("session_start", "test -e slow && { echo > ready; sleep 60; }; exit 0", timeout="60s")
+    async with Story(tmp_path, scripted(["ok"]), more=more) as story:
+        os.mkfifo(story.folder / "ready")
+        (story.folder / "slow").write_text("")
+        story.send(Open(None))
+        await asyncio.to_thread((story.folder / "ready").read_text)
+        assert (await story.do(Interrupt())).stop == "interrupted"
+        assert len(story.sessions) == 2 and (await story.say("x")).stop == "done"
+
+
+async def test_secrets_of_the_environment_are_not_handed_over_and_hooks_run_in_the_projects_top(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
     async with Story(tmp_path, scripted(["ok"]), more=hook("prompt", "pwd > where; env > seen")) as story:
         story.session.workspace.environ = {"PATH": "/usr/bin:/bin", "MY_API_KEY": "k", "PLAIN": "p"}
         await story.say("x")
-        seen = (story.folder / "seen").read_text()
+        seen = (tmp_path / "seen").read_text()
         assert "PLAIN=p" in seen and "MY_API_KEY" not in seen
-        assert (story.folder / "where").read_text().strip() == str(story.folder.resolve())
+        assert (tmp_path / "where").read_text().strip() == str(tmp_path)
 
 
 async def test_the_page_of_hooks_says_how_each_ended(tmp_path: Path) -> None:
