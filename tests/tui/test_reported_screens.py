@@ -11,6 +11,7 @@ from textual import events
 
 from agent.wire import Answer, Asking, Busy, Meter, Metered, Opened, Queued, Streaming, Submit, Told
 from compaction.records import AssistantSaid, ToolReturned, UserSaid
+from tests.agent.cases.test_reported_growth import Calls
 from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tests.tui.test_full_screen import Screen, screen
@@ -63,20 +64,30 @@ HUGE = {
 }
 
 
+# Keys pressed while it arrives: enough parts to tell work that grows with the whole from work that does not.
+KEYS = 25
+
+
 @pytest.mark.parametrize("kind", HUGE)
 async def test_case_56_while_an_answer_of_400_kb_arrives_and_stands_keys_are_answered(kind: str) -> None:
     answer = HUGE[kind]
     assert len(answer.encode()) >= 390_000
     pieces = [answer[at : at + 4_000] for at in range(0, len(answer), 4_000)]
-    typed = "".join(chr(ord("a") + n % 26) for n in range(10))
+    typed = "".join(chr(ord("a") + n % 26) for n in range(KEYS))
+    calls, work = Calls(), []
     async with screen() as s:
         tape = Tape()
         await s.play(*tape.opened(), tape.said(UserSaid("go")), Busy("turn"))
         for n, letter in enumerate(typed):
-            for piece in pieces[n * len(pieces) // 10 : (n + 1) * len(pieces) // 10]:
-                s.app.post_event(Streaming(piece))
-            await s.pilot.press(letter)
+            with calls.counting():
+                for piece in pieces[n * len(pieces) // KEYS : (n + 1) * len(pieces) // KEYS]:
+                    s.app.post_event(Streaming(piece))
+                await s.pilot.press(letter)
+            work.append(calls.count)
             assert s.prompt.text == typed[: n + 1]
+        # A key that waits for all that has arrived before is answered ever later: the work would grow. What arrives is
+        # drawn at beats, so only some of the keys meet it.
+        assert max(work[-6:]) < 1.7 * max(work[:10])
         await s.play(tape.said(AssistantSaid(answer, (), None, "done", "m", 1)), tape.idle())
         await s.pilot.press("pageup", "!", "enter")
         assert s.prompt.text == "" and s.worker.sent
