@@ -120,7 +120,8 @@ class _Replay:
         items = self.live.items
         if isinstance(record.body, (Pruned, Compacted, Reverted, Rewound, Pinned)):
             self.faults += [Finding(record.id, f"the view after it {text}") for text in invalid(self.live)]
-            if items != View(self.live.records).items:
+            # The other rewrites make the view anew; a compaction takes the grown conversation over.
+            if isinstance(record.body, Compacted) and items != View(self.live.records).items:
                 self.faults.append(Finding(record.id, "the view after it is another than its records give"))
 
     def end(self, count: int) -> None:

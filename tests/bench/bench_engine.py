@@ -20,7 +20,7 @@ HEEDED = (4_096, 8_192, 200_000)
 
 NAMES = ("spills", "prunes", "compactions", "asked", "stops", "emergencies")
 ENDS = ("freed", "summary calls", "refused", "cached", "verify")
-NOTE = """stops: automatic compaction stopped, it freed nothing that lasts; emergencies until the user acts
+NOTE = """stops: compaction stopped because it freed nothing that lasts; emergencies follow until the user acts
   refused: prompts that no rewrite could have made fit; cached: the part of all input that was read before"""
 
 
