@@ -18,6 +18,7 @@ from agent import metering, sandbox, seeing, sessions
 from agent.agreeing import Agreed, agree
 from agent.at_hand import AtHand, at_hand
 from agent.custom_files import CustomCommand, read_commands
+from agent.file_pages import Changed, Memory, changed_files, keep_memory, memory
 from agent.forecast import Forecast, forecast
 from agent.forking import fork
 from agent.looking_up import Hit, Whole, hits, whole
@@ -188,6 +189,18 @@ class Reading:
     def fork(self, path: Path, before: int | None) -> sessions.Found:
         """A new session with that one's log up to here, or up to before a record. Raises `LogError`."""
         return sessions.look(fork(self.kit.places, path, before, self.kit.clock()))
+
+    def changed_files(self, path: Path, only: str = "") -> Changed:
+        """What the session changed in files; `only` a file or folder. Raises `LookupError`."""
+        return changed_files(self.session(path), only)
+
+    def memory(self) -> Memory:
+        """The project's memory."""
+        return memory(self.kit.places, self.folder)
+
+    def keep_memory(self, before: str, after: str) -> str:
+        """Writes an edited memory; the sentence for people."""
+        return keep_memory(self.kit.places, self.folder, before, after)
 
     def verify(self, path: Path) -> Report:
         """What is wrong with a log."""
@@ -368,4 +381,7 @@ def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tupl
     )
 
 
-__all__ = ["AtHand", "CustomCommand", "Hit", "ModelRow", "Reading", "RequestRow", "SessionRow", "Switch", "Whole"]
+__all__ = [
+        "AtHand", "Changed", "CustomCommand", "Hit", "Memory", "ModelRow", "Reading", "RequestRow", "SessionRow",
+    "Switch", "Whole",
+]  # fmt: skip

@@ -187,7 +187,7 @@ class SessionRows:
         last, answer = next(messages, ""), next((text for text in answers if text.strip()), "")
         begun = time.strftime("%d %b %Y %H:%M", time.localtime(found.started)) if found.started else "?"
         facts = [
-            clean(found.title or found.id), f"{found.id} · {found.model}",
+            f"{found.id} · {found.model}",
             f"last used {ago(self.now() - found.used)} · begun {begun} · {size / 1000:,.0f} kB", found.folder,
         ]  # fmt: skip
         first = next((r.body.text for r in islice(heads(log), HEAD) if isinstance(r.body, UserSaid)), said)

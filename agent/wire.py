@@ -6,8 +6,8 @@ Contracts
  1. Commands may be put from any thread and never block; the worker takes them in order, one turn at a time.
     `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs; so do `Inspect`, `InspectJobs`,
     `StopJob`, `ShowTrust`, `ShowHooks`, `ListTools`, `RestartServer` and a `Prune` that only probes. `Steer`, `Pin`,
-    `SetBudget` and `SetTrust` act at the next step's end; `Submit`, `Shell`, `Compact`, `Prune`, `Undo`, `Rewind`,
-    `Fork`, `SetModel`, `SaveKey`, `SetEffort`, `Reload` wait for the turn.
+    `SetBudget` and `SetTrust` act at the next step's end; `Submit`, `Init`, `Shell`, `Compact`, `Prune`, `Undo`,
+    `Rewind`, `Fork`, `SetModel`, `SaveKey`, `SetEffort`, `Reload` wait for the turn.
  2. Events are emitted on the worker's thread, in order. `emit` must hand them over and return; it may not raise.
  3. Only `Appended` is durable: it follows the fsync of its record. Opening a session emits one `Opened`, then
     `Appended` for each record already there (`replay` true), then `Metered`, perhaps a `Proposed`, then `Idle`.
@@ -25,6 +25,7 @@ from agent.wire_commands import (
     Command,
     Compact,
     Fork,
+    Init,
     Inspect,
     InspectJobs,
     Interrupt,
@@ -86,12 +87,11 @@ from agent.wire_events import (
 )
 
 __all__ = [
-    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted",
-    "Event", "FileChange", "Finished", "Fork", "Gated", "Idle", "Inspect", "InspectJobs", "Inspected", "Interrupt",
+    "Answer", "Appended", "Asking", "Busy", "CacheState", "Choice", "Command", "Compact", "Crashed", "Drafted", "Event",
+    "FileChange", "Finished", "Fork", "Gated", "Idle", "Init", "Inspect", "InspectJobs", "Inspected", "Interrupt",
     "JobRow", "Jobs", "ListTools", "Meter", "Metered", "Mode", "Open", "Opened", "Pin", "Plan", "Planned", "Price",
     "Progress", "Proposed", "Prune", "Queued", "Quit", "Reload", "Rename", "RestartServer", "Restreamed", "Returned",
     "Reviewed", "Reviewing", "Rewind", "RewindOffered", "Row", "SaveKey", "ServerRow", "SetBudget", "SetEffort",
     "SetMode", "SetModel", "SetTrust", "Sheet", "Shell", "ShowHooks", "ShowTrust", "Steer", "StopJob", "StopReason",
-    "Streaming", "Submit", "Told", "ToolRow", "ToolRunning", "ToolsListed", "Undo", "Unqueue",
-    "reasoned",
+    "Streaming", "Submit", "Told", "ToolRow", "ToolRunning", "ToolsListed", "Undo", "Unqueue", "reasoned",
 ]  # fmt: skip

@@ -234,6 +234,11 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class Init:
+    """A turn in which the agent studies the repository and writes its AGENTS.md, with the usual questions."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fork:
     """Open a new session with this one's log up to here, or up to before record `before`; this one stays as it is."""
 
@@ -248,5 +253,5 @@ class Quit:
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
-    | SaveKey | SetEffort | Fork | ListTools | RestartServer | ShowHooks
+    | SaveKey | SetEffort | Fork | Init | ListTools | RestartServer | ShowHooks
 )  # fmt: skip

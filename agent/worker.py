@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from agent import hooks, job_news, loop, wishes
 from agent.ending import End
 from agent.forking import fork
+from agent.instructions import prompt
 from agent.rewinding import after_work
 from agent.session import Session
 from agent.session_log import LogError, LogFailed
@@ -34,6 +35,7 @@ from agent.wire import (
     Event,
     Fork,
     Idle,
+    Init,
     Inspect,
     InspectJobs,
     Interrupt,
@@ -255,6 +257,8 @@ class Worker:
             case Submit(text=text, images=images):
                 self._tell_queue()
                 await self._guarded("turn", loop.turn(session, text, images))
+            case Init():
+                await self._guarded("turn", loop.turn(session, prompt("init")))
             case Steer(text=text):
                 self._tell_queue()
                 await self._guarded("turn", loop.turn(session, text))

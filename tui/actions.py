@@ -127,6 +127,20 @@ class DiscardSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowChanges:
+    """What the session changed in files; `path` alone, if given."""
+
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowMemory:
+    """The project's memory: what it holds and where it is; with `edit` in the user's editor (inline)."""
+
+    edit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PickRewind:
     """Choose the message to go back to from a list."""
 
@@ -181,6 +195,8 @@ Action: TypeAlias = (
     | RenameSession
     | DiscardSession
     | PickRewind
+    | ShowChanges
+    | ShowMemory
     | CopyAnswer
     | CopySelection
     | CycleMode

@@ -16,6 +16,7 @@ from typing import Literal, get_args
 from agent.wire import (
     Compact,
     Fork,
+    Init,
     Inspect,
     InspectJobs,
     ListTools,
@@ -48,6 +49,8 @@ from tui.actions import (
     PickSession,
     Say,
     SearchLog,
+    ShowChanges,
+    ShowMemory,
     ShowSheet,
     ShowTimeline,
     TellBudget,
@@ -201,6 +204,12 @@ def _fork(text: str) -> Wish:
     return _one_number("fork", Fork)(text) if text else Fork()
 
 
+def _memory(text: str) -> Wish:
+    if text and text != "edit":
+        return Say("/memory shows what is remembered; /memory edit opens it in $EDITOR.", "warning")
+    return ShowMemory(edit=bool(text))
+
+
 def _export(text: str) -> Wish:
     format, _, file = text.partition(" ")
     for known in get_args(Literal["md", "html", "json"]):
@@ -247,6 +256,9 @@ TABLE: dict[str, SlashCommand] = {
             "rewind", "[# | --back]", "go on from before a message, its files too; --back takes files back", _rewind,
         ),
         SlashCommand("fork", "[#]", "a new session from here, or from before a record; this one stays", _fork),
+        SlashCommand("diff", "[path]", "what this session changed in files", ShowChanges),
+        SlashCommand("init", "", "have the repository studied and its AGENTS.md written", _plainly(Init())),
+        SlashCommand("memory", "[edit]", "what is remembered of this project, and where", _memory),
         SlashCommand("reload", "", "take changed instructions and tools in", _plainly(Reload())),
         SlashCommand("tools", "", "every tool, and what it costs in each request", _plainly(ListTools("tools"))),
         SlashCommand("mcp", "[restart name]", "the MCP servers: state, tools, tokens, log", _mcp),

@@ -35,6 +35,8 @@ from tui.actions import (
     Say,
     Scroll,
     SearchLog,
+    ShowChanges,
+    ShowMemory,
     ShowSheet,
     ShowText,
     ShowTimeline,
@@ -45,10 +47,12 @@ from tui.actions import (
 from tui.attachments import Attached, attached, from_clipboard
 from tui.commands import help_text
 from tui.costs import Costs
+from tui.diff_screen import DiffScreen
 from tui.front import Choices as Choices
 from tui.key_screen import KeyScreen
 from tui.keys import key_help
 from tui.looks import Looking
+from tui.memory_screen import MemoryScreen
 from tui.meter_bar import MeterBar
 from tui.model_words import facts, switching
 from tui.naming import NameScreen
@@ -116,6 +120,11 @@ class Desk:
                 self._discard(action)
             case Attach() | AttachClipboard():
                 self._attach(action)
+            case ShowChanges(path=path):
+                looking = self._looking()
+                self.app.push_screen(DiffScreen(lambda: looking.changes(path)))
+            case ShowMemory():
+                self._memory()
             case PickRewind():
                 picks = going_back.messages(transcript.blocks("user"))
                 self.app.push_screen(Picker(going_back.TITLE, lambda: picks, going_back.NOTHING))
@@ -239,6 +248,14 @@ class Desk:
             self.app.push_screen(Picker(title, lambda: picks, ""))
         elif sessions is not None:
             self._told(partial(sessions.discard, wish.path))
+
+    def _memory(self) -> None:
+        log = self.choices.log
+        if log is None:
+            self.perform(Say("There is no memory to look into here."))
+            return
+        size = self.app.screen_stack[0].query_one(MeterBar).meter.used
+        self.app.push_screen(MemoryScreen(log.memory, log.keep_memory, size))
 
     def _told(self, work: Callable[[], str]) -> None:
         """Done on a thread; how it ended is said."""

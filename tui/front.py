@@ -19,7 +19,7 @@ from compaction.cache import Prices
 from tui.actions import PickSession, Wish
 
 if TYPE_CHECKING:
-    from agent.reading import AtHand, CustomCommand, Hit, ModelRow, RequestRow, SessionRow, Whole
+    from agent.reading import AtHand, Changed, CustomCommand, Hit, Memory, ModelRow, RequestRow, SessionRow, Whole
 
 # Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
 REMEMBERED = 2_000
@@ -58,6 +58,12 @@ class Looks(Protocol):
     def whole(self, path: Path, record: int) -> Whole: ...
 
     def hits(self, path: Path, query: str) -> Sequence[Hit]: ...
+
+    def changed_files(self, path: Path, only: str = "") -> Changed: ...
+
+    def memory(self) -> Memory: ...
+
+    def keep_memory(self, before: str, after: str) -> str: ...
 
     def timeline(self, path: Path) -> Sequence[RequestRow]: ...
 

@@ -31,6 +31,8 @@ from tui.actions import (
     Say,
     Scroll,
     SearchLog,
+    ShowChanges,
+    ShowMemory,
     ShowSheet,
     ShowText,
     ShowTimeline,
@@ -130,7 +132,7 @@ class InlineDesk:
                     talk.print(rows(talk.printer.hidden, self.surface.width(), open=True))
             case Leave():
                 self.surface.leave(0)
-            case ViewWhole() | SearchLog() | ShowTimeline() | Export() | Examine():
+            case ViewWhole() | SearchLog() | ShowTimeline() | ShowChanges() | ShowMemory() | Export() | Examine():
                 InlineLog(talk, self.surface, self.choices.log).perform(action)
             case CopySelection() | Scroll():
                 pass  # the terminal's own

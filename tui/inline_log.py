@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from agent.wire import Pin
-from tui.actions import Examine, Export, Say, SearchLog, ShowTimeline, ViewWhole
+from tui import diff_lines, memory_words
+from tui.actions import Examine, Export, Say, SearchLog, ShowChanges, ShowMemory, ShowTimeline, ViewWhole
 from tui.front import Looks
 from tui.inline_lists import Picking
 from tui.inline_print import Row, cut, prose, row, table
@@ -18,14 +19,21 @@ from tui.inline_surface import Surface
 from tui.inline_talk import Talk
 from tui.picks import Other, Pick
 from tui.plain import dollars, one_line, plural, safe, tokens
+from tui.present import sentence
 
-Look: TypeAlias = ViewWhole | SearchLog | ShowTimeline | Export | Examine
+Look: TypeAlias = ViewWhole | SearchLog | ShowTimeline | ShowChanges | ShowMemory | Export | Examine
 
 # A bar of the timeline: wide enough to tell 5 % apart, beside the figures on 80 columns; cells.
 BAR = 24
 
 # More than these fill a screen and are found by better words; and of each, the first line around the words.
 HITS = 15
+
+# How the lines of a diff are printed, by kind.
+STYLES: dict[diff_lines.Kind, str] = {
+    "": "class:output", "head": "class:strong", "quiet": "class:quiet", "added": "class:added",
+    "removed": "class:removed", "place": "class:quiet",
+}  # fmt: skip
 
 Found: TypeAlias = list[Row] | Picking | str
 
@@ -45,6 +53,9 @@ class InlineLog:
             self._tell("No session is open yet.")
             return
         width = self.surface.width()
+        if isinstance(look, ShowMemory) and look.edit:
+            self._edit_memory(log)
+            return
         if isinstance(look, SearchLog) and not look.query.strip():
             self._tell("/recall takes the words to look for.")
             return
@@ -89,6 +100,14 @@ class InlineLog:
                 return Picking(f"In the session's log: {one_line(query)}", picks, stays=True)
             case ShowTimeline():
                 return self._timeline(log, path, width)
+            case ShowChanges(path=only):
+                return self._changes(log, path, only)
+            case ShowMemory():
+                memory = log.memory()
+                out: list[Row] = [(), row(memory_words.TITLE, "class:strong")]
+                about = memory_words.about(memory, self.talk.meter.used).split("\n")
+                text = [row(f"  {line}") for line in safe(memory_words.held(memory)).rstrip("\n").split("\n")]
+                return [*out, *(part for line in about for part in prose(line, width, "class:quiet", "  ")), *text]
             case Export(format=format, file=file):
                 return self._export(log, path, format, file)
             case Examine():
@@ -99,6 +118,26 @@ class InlineLog:
                 return [(), *(part for line in lines for part in prose(line, width, "", "", "    "))]
             case _:
                 assert_never(look)
+
+    def _changes(self, log: Looks, path: Path, only: str) -> Found:
+        found = log.changed_files(path, only)
+        if not found.files:
+            return f"No file is {found.since}."
+        out: list[Row] = [(), (("class:strong", diff_lines.title(found)), ("class:quiet", f"  {found.since}"))]
+        return [*out, *(row(f"  {text}", STYLES[kind]) for kind, text in diff_lines.lines(found.files))]
+
+    def _edit_memory(self, log: Looks) -> None:
+        def opened(before: str) -> None:
+            def back(after: str) -> None:
+                kept = f"{after.rstrip()}\n" if after.strip() else ""
+                if after.strip() == before.strip():
+                    self._tell("The memory is as it was.")
+                else:
+                    self.surface.read(lambda: log.keep_memory(before, kept), lambda said: self._tell(sentence(said)))
+
+            self.surface.edit(before, back)
+
+        self.surface.read(lambda: log.memory().text, opened)
 
     def _timeline(self, log: Looks, path: Path, width: int) -> Found:
         requests = log.timeline(path)

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compaction.cache import Prices
+from tui import diff_lines
 from tui.actions import Export
+from tui.diff_lines import Kind
 from tui.front import Looks
 from tui.pages import Page
 from tui.plain import safe
+from tui.present import sentence
 from tui.wording import STANDING
 
 if TYPE_CHECKING:
@@ -56,6 +59,18 @@ class Looking:
             return self.log.hits(Path(self.path), query), ""
         except self._failures() as error:
             return (), _sentence(error)
+
+    def changes(self, only: str) -> tuple[str, str, Sequence[tuple[Kind, str]]]:
+        """What the session changed in files: title, remark, lines."""
+        if self.log is None:
+            return "", UNWIRED, ()
+        try:
+            found = self.log.changed_files(Path(self.path), only)
+        except self._failures() as error:
+            return "What changed", "", (("", sentence(_sentence(error))),)
+        if not found.files:
+            return "What changed", "", (("", f"No file is {found.since}."),)
+        return diff_lines.title(found), found.since, tuple(diff_lines.lines(found.files))
 
     def timeline(self) -> tuple[Sequence[RequestRow], str]:
         """The rows of the timeline, or a sentence."""

@@ -119,6 +119,10 @@ class PageScreen(Overlay):
     def _read(self) -> None:
         self.post_message(self.Loaded(self._load()))
 
+    def refresh_page(self) -> None:
+        """Read it again."""
+        self._read()
+
     def on_page_screen_loaded(self, message: Loaded) -> None:
         """Here it is; now for the width."""
         self._page = message.page
