@@ -130,7 +130,10 @@ class Talk:
             self._learn(event.record)
             if event.replay:
                 self.printer.replay(blocks)
-            elif isinstance(event.record.body, AssistantSaid):
+                return
+            # What the opening itself wrote (a call closed, say) stands behind what was there.
+            self.printer.replayed()
+            if isinstance(event.record.body, AssistantSaid):
                 self.printer.settle(blocks)
             else:
                 self.printer.show(blocks)

@@ -385,6 +385,15 @@ def test_a_resumed_session_prints_its_end_alone() -> None:
     assert "finished 50" not in play.text
 
 
+def test_what_the_opening_wrote_stands_behind_what_was_there() -> None:
+    play, tape = Play(), Tape()
+    opened, meter = tape.opened(resumed=True)
+    was = [tape.said(UserSaid("run the tests"), replay=True)]
+    closed = tape.said(ToolReturned("c1", "bash", "bash make test", "[no result]", failed=True))
+    play.take(opened, *was, closed, meter, tape.idle())
+    assert 0 < play.text.index("run the tests") < play.text.index("bash make test")
+
+
 def test_the_mode_goes_round_and_the_folded_is_printed_whole() -> None:
     play = Play()
     play.take(*scenes.working())
