@@ -88,7 +88,8 @@ async def test_the_last_known_list_is_taken_at_once_and_a_resume_keeps_the_log_s
         await story.say("hi")
         before = story.requests[0]
     settings = story.places.settings
-    async with story.again(["Hello again."], first=None) as second:
+    unstarted = Servers([], story.places, {}, python="/bin/false")
+    async with story.again(["Hello again."], first=None, servers=unstarted) as second:
         assert second.bodies(Started)[0].tools == story.bodies(Started)[0].tools
         await second.say("hi")
         assert prefix(second.requests[0]) == prefix(before)
@@ -99,7 +100,7 @@ async def test_the_last_known_list_is_taken_at_once_and_a_resume_keeps_the_log_s
         (result,) = resumed.bodies(ToolReturned)
         assert result.failed and result.text == f"{NOW} belongs to an MCP server that is not in the settings any more"
         await resumed.until(Told, lambda event: "MCP tools of" in event.text)
-        assert "/reload takes them in now:" in resumed.told and "cached tokens are read anew" in resumed.told
+        assert "/reload does it now:" in resumed.told and "cached tokens are read anew" in resumed.told
         finished = await resumed.wish(Reload())
         assert finished.committed and "cached tokens are read anew" in finished.text
         assert "mcp__other__convert_time" in resumed.bodies(Reloaded)[0].tools[-2]
