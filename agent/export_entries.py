@@ -214,8 +214,9 @@ def _program(record: Record) -> Entry:
             return Entry(number, at, rewrite, f"took back #{target}", (_sizes(before, after),))
         case Rewound(before=before):
             return Entry(number, at, rewrite, f"went back to before #{before}")
-        case Reloaded(instructions=files):
-            return Entry(number, at, "notice", "read the instructions again", (f"{len(files)} files",))
+        case Reloaded(instructions=files, tools=tools):
+            held = f"{len(files)} files, {len(tools)} tools"
+            return Entry(number, at, "notice", "read instructions and tools again", (held,))
         case Pinned(target=target, on=on):
             return Entry(number, at, "notice", f"{'pinned' if on else 'unpinned'} #{target}")
         case SettingsChanged():

@@ -19,7 +19,10 @@ from agent.mcp.tool import equipped
 from agent.request import canonical
 from agent.session import Session
 from compaction.records import AssistantSaid, Reloaded
-from compaction.tokens import CALL, calibration
+from compaction.tokens import CALL, OUR_TOOLS, calibration, tool_parts
+
+# Tools above a tenth of the budget are worth a sentence: a session of fifty requests reads them fifty times.
+HEAVY = 10
 
 
 def theirs(servers: Servers | None, known: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -79,6 +82,17 @@ def waits(session: Session) -> str:
     return (
         f"{said}; taken in at the next prune or compaction. /reload does it now: {tokens:,} cached tokens are read anew"
     )
+
+
+def heavy(session: Session) -> list[str]:
+    """A sentence where servers' tools alone take much of the budget: it goes with every request."""
+    tokens = sum(size for name, size in tool_parts(session.view, session.ruler) if name != OUR_TOOLS)
+    budget = session.budget.budget
+    if tokens * HEAVY <= budget:
+        return []
+    return [
+        f"tools of MCP servers take {tokens:,} tokens of every request, {tokens / budget:.0%} of the budget; see /tools"
+    ]
 
 
 def told(session: Session) -> None:

@@ -119,6 +119,7 @@ class Opening:
         session = assemble(kit, log, self.folder)
         session.notices.extend([*frozen.notices, *late_ones])
         session.refresh()
+        session.notices.extend(late.heavy(session))
         return session
 
     async def _resumed(self, kit: Kit, wanted: str) -> Session:

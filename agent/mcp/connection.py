@@ -47,6 +47,10 @@ class Ended(Exception):
     """The connection is over."""
 
 
+class Failed(Exception):
+    """A connection could not be made; with the reason."""
+
+
 class Watched:
     """A transport whose end is heard: the library tells of it only when something is asked."""
 
@@ -96,6 +100,7 @@ class Connection:
         self._stop = asyncio.Event()
         self.started: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self.over = False
+        self._refused: int | None = None
 
     def end(self) -> None:
         """Ends it; `run` returns when that is done."""
@@ -145,6 +150,7 @@ class Connection:
         spec = self._spec
         if spec["url"]:
             client = create_mcp_http_client(headers=dict(spec["headers"]))
+            client.event_hooks["response"] = [self._note]
             return streamable_http_client(spec["url"], http_client=await stack.enter_async_context(client))
         command, *rest = spec["command"]
         log = stack.enter_context(_log(spec["log"]))
@@ -152,6 +158,14 @@ class Connection:
             command=command, args=rest, env=dict(spec["env"]), cwd=spec["cwd"] or None, encoding_error_handler="replace"
         )
         return stdio_client(server, errlog=log)
+
+    async def _note(self, response: Any) -> None:
+        """The library says of a refusal only that there was one."""
+        self._refused = response.status_code if response.status_code >= 400 else None
+
+    def failure(self, error: BaseException) -> Exception:
+        """Why it could not be connected, with what HTTP said."""
+        return Failed(why(error) + (f" (HTTP {self._refused})" if self._refused is not None else ""))
 
     async def _list(self) -> list[Message]:
         tools: list[Message] = []

@@ -80,10 +80,10 @@ class Host:
         await asyncio.wait({connection.started, life}, return_when=asyncio.FIRST_COMPLETED)
         if connection.started.done():
             return connection.started.result()  # type: ignore[no-any-return]
-        if life.cancelled():
-            raise self._library.Ended
-        await life
-        raise self._library.Ended
+        error = None if life.cancelled() else life.exception()
+        if error is None or isinstance(error, TimeoutError):
+            raise error or self._library.Ended
+        raise connection.failure(error)
 
     async def _call(self, call: Message) -> Message:
         if call["name"] not in self._lives:

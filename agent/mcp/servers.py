@@ -100,7 +100,7 @@ class Servers:
     ) -> None:  # fmt: skip
         self._python, self._environ, self._clock, self._patience = python, environ, clock, patience
         self._lists = Lists(places.cache / "mcp")
-        self._logs = places.state / "mcp"
+        self._logs, self._log = places.state / "mcp", places.state / "mcp-host.log"
         self.held: dict[str, Held] = {}
         self.adopt(servers)
         self._process: HostProcess | None = None
@@ -289,9 +289,7 @@ class Servers:
                 self._process = None
             if self._process is None and not self._closed:
                 try:
-                    self._process = HostProcess(
-                        self._python, self._logs / "host.log", module="agent.mcp.host", heard=self._heard
-                    )
+                    self._process = HostProcess(self._python, self._log, module="agent.mcp.host", heard=self._heard)
                 except OSError as error:
                     self._why = f": {error.strerror or error}"
                     return None

@@ -122,17 +122,19 @@ async def test_tools_that_do_not_fit_below_the_trigger_wait(tmp_path: Path) -> N
 
 
 async def test_tools_and_servers_are_listed_with_what_they_cost(tmp_path: Path) -> None:
-    servers = known(tmp_path, tool("a"), tool("b", words=40))
+    servers = known(tmp_path, tool("a"), tool("b", words=6_000), tool("c", words=6_000))
     async with Story(tmp_path, "Hello.", more=MORE, servers=servers) as story:
+        (notice,) = story.said(Opened)[0].notices
+        assert notice.startswith("tools of MCP servers take ") and notice.endswith("% of the budget; see /tools")
         await story.say("hi")
         story.send(ListTools("servers"), Inspect(), RestartServer("nope"))
         listed = await story.until(ToolsListed)
-        a, b = listed.tools[-2:]
+        a, b, c = listed.tools[-3:]
         assert (a.name, a.server, b.name) == ("mcp__x__a", "x", "mcp__x__b") and b.tokens > a.tokens > 0
         assert sum(tool.tokens for tool in listed.tools) == dict(story.meter.parts)["tools"]
         (row,) = listed.servers
-        assert (row.name, row.state, row.what, row.offers, row.tools) == ("x", "failed", "true", 2, 2)
-        assert row.tokens == a.tokens + b.tokens and row.log.endswith("/mcp/x.log")
+        assert (row.name, row.state, row.what, row.offers, row.tools) == ("x", "failed", "true", 3, 3)
+        assert row.tokens == a.tokens + b.tokens + c.tokens and row.log.endswith("/mcp/x.log")
         inspected = await story.until(Inspected)
         assert abs(dict(inspected.largest_fixed)["tools of x"] - row.tokens) <= 2
         await story.until(Told, lambda event: event.text == "there is no MCP server 'nope'; the servers: x")
