@@ -18,15 +18,17 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
 from agent.wire import Event, Finished, Opened, Proposed
+from tui.flow import wrap
 from tui.front import SETTLE
 from tui.meter_bar import SHORT_ROWS
+from tui.pages import Lines
 from tui.prompt import Prompt, Wished
-from tui.trust_words import CHOICES, IGNORED, RUNS, WORDS, answer, choices, lines, title, told
+from tui.trust_words import CHOICES, WORDS, answer, choices, quotation, title
 
 # The rows around what is quoted while the prompt stands below: conversation and activity (3 + 1), title, keys and
 # borders (2 + 2 + 2), the prompt, the meter and the foot (3 + 2 + 1), and two to spare. With fewer than these and a few
@@ -46,7 +48,6 @@ class TrustPanel(Vertical, can_focus=True):
     TrustPanel { display: none; height: auto; }
     TrustPanel.-open { display: block; }
     TrustPanel #trust-title { max-height: 3; }
-    TrustPanel #trust-body { height: auto; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(key, f"scroll('{key}')", show=False) for key in ("up", "down", "pageup", "pagedown", "home", "end")),
@@ -70,9 +71,9 @@ class TrustPanel(Vertical, can_focus=True):
     def compose(self) -> ComposeResult:
         """Title, the body, what may be pressed."""
         yield Static(id="trust-title", markup=False)
-        with VerticalScroll(id="trust-body", can_focus=False):
-            yield Static(id="trust-says", markup=False)
-            yield Static(id="trust-file", markup=False)
+        body = Lines(id="trust-body")
+        body.can_focus = False
+        yield body
         yield Static(id="trust-keys", markup=False)
 
     def hear(self, event: Event) -> None:
@@ -80,7 +81,7 @@ class TrustPanel(Vertical, can_focus=True):
         match event:
             case Proposed():
                 self._show(event)
-            case Opened() | Finished(wish="trust"):
+            case Opened() | Finished(wish="trust", committed=True):
                 self._away()
             case _:
                 pass
@@ -90,21 +91,15 @@ class TrustPanel(Vertical, can_focus=True):
         self._seen_at = float("inf")
         colours = self.app.theme_variables
         self.query_one("#trust-title", Static).update(Content.styled(title(event), f"bold {colours['warning']}"))
-        rows = [Content.styled("It would do this:", "bold")]
-        for text in told(event):
-            style = "dim" if text.startswith(IGNORED) else colours["warning"] if text.startswith(RUNS) else ""
-            rows.append(Content.styled(f"· {text}", style))
-        rows.append(Content.styled("The whole file:", "bold"))
-        self.query_one("#trust-says", Static).update(Content("\n").join(rows))
-        self.query_one("#trust-file", Static).update(Content("\n".join(f"│ {line}" for line in lines(event))))
-        self.query_one("#trust-body", VerticalScroll).scroll_home(animate=False)
+        self.query_one(Lines).scroll_home(animate=False)
         self.add_class("-open")
         self.screen.add_class("-proposing")
         self._asked = event.asked
         if event.asked:
             self.focus()
         self._draw_keys(focused=self.has_focus)
-        self.on_resize()
+        # Its width is known once it is laid out.
+        self.call_after_refresh(self.on_resize)
 
     def _away(self) -> None:
         if self.has_focus:
@@ -119,8 +114,12 @@ class TrustPanel(Vertical, can_focus=True):
         around = AROUND
         if self.screen.has_class("-deciding"):
             around = DECIDING if height >= SHORT_ROWS else DECIDING_SHORT
-        room = height - around
-        self.query_one("#trust-body").styles.max_height = max(LEAST_BODY, room)
+        if self._shown is not None:
+            body = self.query_one(Lines)
+            # A cell is the scroll bar's.
+            laid = wrap(quotation(self._shown), max(8, self.content_region.width - 1))
+            body.styles.height = min(len(laid), max(LEAST_BODY, height - around))
+            body.show(laid)
 
     def _draw_keys(self, *, focused: bool) -> None:
         said = choices(self._shown) if self._shown is not None else {}
@@ -157,7 +156,7 @@ class TrustPanel(Vertical, can_focus=True):
 
     def action_scroll(self, key: str) -> None:
         """The quotation."""
-        body = self.query_one("#trust-body", VerticalScroll)
+        body = self.query_one(Lines)
         page = max(1, body.size.height - 1)
         match key:
             case "home":

@@ -45,6 +45,13 @@ def lines(event: Proposed) -> list[str]:
     return safe(event.text).rstrip("\n").split("\n")
 
 
+def quotation(event: Proposed) -> str:
+    """All of it as one text: what it would do, what runs programs marked, and the file."""
+    marks = ["! " if text.startswith(RUNS) else "  " if text.startswith(IGNORED) else "· " for text in told(event)]
+    said = [mark + text for mark, text in zip(marks, told(event), strict=True)]
+    return "\n".join(["It would do this:", *said, "The whole file:", *(f"│ {line}" for line in lines(event))])
+
+
 def answer(event: Proposed, choice: Choice) -> SetTrust:
     """The word on it."""
     return SetTrust(event.path, event.digest, choice, event.then)

@@ -119,7 +119,7 @@ async def test_the_panel_for_a_projects_command_sends_it_or_not(key: str, choice
     async with stage() as s:
         await s.play(*Tape().opened(), Busy("turn"), shown, Tape().idle())
         panel = s.app.query_one(TrustPanel)
-        assert s.app.focused is panel and "Ship it." in s.text("#trust-file")
+        assert s.app.focused is panel and "Ship it." in s.text("#trust-body")
         assert "never" not in s.said("#trust-keys")
         panel._seen_at = -1e9  # seen long ago
         await s.press("x")

@@ -57,10 +57,10 @@ class Shown:
 async def test_it_quotes_the_file_and_typing_goes_on() -> None:
     async with Shown() as s:
         panel = await s.found()
-        said = s.stage.said("#trust-says")
+        said = s.stage.said("#trust-body")
         assert FILE in s.stage.said("#trust-title")
         assert "sh -c evil" in said and "[red]x[/]" in said and "ignored: line 3: mode" in said
-        assert "window = 5000" in s.stage.text("#trust-file")
+        assert "window = 5000" in said
         await s.stage.type("yes x n")
         assert s.worker.sent == [Submit("yes x n")]
         assert panel.display
@@ -93,6 +93,18 @@ async def test_tab_goes_to_it_and_a_letter_answers(key: str, choice: str) -> Non
         await s.stage.press(key)
         assert s.worker.sent == [SetTrust(FILE, "d1", choice)]  # type: ignore[arg-type]
         assert not panel.display and isinstance(s.app.focused, Prompt)
+
+
+async def test_a_file_that_changed_is_shown_anew_and_a_hostile_one_is_shown_at_once() -> None:
+    async with Shown() as s:
+        panel = await s.found(ASKED)
+        s.clock.at += 1
+        await s.stage.press("y")
+        huge = Proposed(FILE, "d2", "\n" * 60_000 + "end = 1\n", ("sets end to 1",), asked=True)
+        await s.stage.play(huge, Finished("trust", False, 1, None, "it changed since it was shown"))
+        assert panel.display and s.app.focused is panel
+        await s.stage.press("end")
+        assert "end = 1" in s.stage.text("#trust-body")
 
 
 async def test_another_letter_begins_a_message() -> None:
