@@ -216,6 +216,10 @@ class Rules:
         """These rules and more that allow, until the session is closed."""
         return replace(self, allow=tuple(dict.fromkeys((*self.allow, *rules))))
 
+    def without(self, text: str) -> Rules:
+        """These rules, but for the one that allows and is spelled so."""
+        return replace(self, allow=tuple(rule for rule in self.allow if str(rule) != text))
+
     def joined(self, other: Rules) -> Rules:
         """Both sets of rules."""
         return Rules(self.allow + other.allow, self.ask + other.ask, self.deny + other.deny)
@@ -250,3 +254,12 @@ def remember(path: Path, project: Path, *rules: Rule) -> None:
         texts = [str(r) for r in before.with_session(*rules).allow]
         held = {"project": str(project), "allow": texts}
         write_whole(path, json.dumps(held, ensure_ascii=True, indent=1) + "\n")
+
+
+def forget(path: Path, project: Path, text: str) -> None:
+    """Take one rule out of a project's file. Raises `OSError`."""
+    with locked(path):
+        before, _ = remembered(path)
+        if before.without(text) != before:
+            held = {"project": str(project), "allow": [str(r) for r in before.without(text).allow]}
+            write_whole(path, json.dumps(held, ensure_ascii=True, indent=1) + "\n")

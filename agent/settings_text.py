@@ -140,6 +140,11 @@ def _nearest(path: tuple[str, ...], value: Any, under: tuple[str, ...], known: M
     return _suggestion([_spelled((*under, *found.split("."))) for found in close])
 
 
+def nearest_key(path: tuple[str, ...]) -> str:
+    """`; did you mean …?` for a key that does not exist, or nothing."""
+    return _nearest(path, "", (), BY_NAME)
+
+
 def nearest_variable(name: str) -> str:
     """`; did you mean …?` for a variable of ours that does not exist, or nothing."""
     variables = {v.removeprefix(PREFIX): v for key in BY_NAME.values() if (v := key.variable)}
@@ -162,18 +167,18 @@ def line_of(text: str, path: tuple[str, ...]) -> int | None:
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
         if line.startswith("["):
-            section = _parts(line.strip("[]").split("]")[0])
+            section = dotted_parts(line.strip("[]").split("]")[0])
             if section[: len(path)] == path:
                 return number
         elif "=" in line and not line.startswith("#"):
-            set_here = section + _parts(line.split("=", 1)[0])
+            set_here = section + dotted_parts(line.split("=", 1)[0])
             inside = "{" in line and path[-1] in line and set_here == path[: len(set_here)]
             if inside or set_here == path:
                 return number
     return None
 
 
-def _parts(dotted: str) -> tuple[str, ...]:
+def dotted_parts(dotted: str) -> tuple[str, ...]:
     """A dotted TOML key taken apart; quoted parts keep their dots."""
     parts: list[str] = []
     rest = dotted.strip()

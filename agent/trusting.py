@@ -125,12 +125,18 @@ async def _agreed(session: Session, quoted: Quoted) -> Finished:
 async def _taken_in(session: Session, settings: Settings, quoted: Quoted) -> str:
     """The settings read anew, with the file's, put in force; the sentence about it."""
     before = session.kit.settings
-    kit = as_before(replace(session.kit, settings=settings), session.log)
-    session.kit = replace(kit, endpoints=session.kit.endpoints.under(kit.settings))
+    await take_in(session, settings)
     # Only what forbids or asks can have come; what was allowed meanwhile stays allowed.
     joined, _ = Rules.of((), settings.ask, settings.deny)
     session.rules = session.rules.joined(joined)
     session.workspace.hidden = session.rules.hides(session.workspace.folder)
+    return _sentence(before, settings, quoted)
+
+
+async def take_in(session: Session, settings: Settings) -> None:
+    """Puts settings that were read anew in force, but for their rules."""
+    kit = as_before(replace(session.kit, settings=settings), session.log)
+    session.kit = replace(kit, endpoints=session.kit.endpoints.under(kit.settings))
     session.workspace.environment = Environment(settings.shell_keep, settings.shell_drop)
     effort = changed_effort(session.view, session.kit.settings, session.view.model)
     if effort is not None:
@@ -141,7 +147,6 @@ async def _taken_in(session: Session, settings: Settings, quoted: Quoted) -> str
         late.told(session)
     session.refresh()
     session.metered()
-    return _sentence(before, settings, quoted)
 
 
 def _sentence(before: Settings, now: Settings, quoted: Quoted) -> str:

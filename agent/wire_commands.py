@@ -5,11 +5,18 @@ Not their order (those contracts stand in `agent.wire`, which is what everybody 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 Choice: TypeAlias = Literal["once", "session", "project", "refuse"]
 Mode: TypeAlias = Literal["plan", "ask", "edits", "auto"]
+
+# What a mode is called wherever people read it.
+MODE_NAMES: Mapping[Mode, str] = MappingProxyType(
+    {"plan": "plan only", "ask": "ask first", "edits": "accept edits", "auto": "auto"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +208,31 @@ class Inspect:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowSettings:
+    """Ask for `SettingsShown`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetSetting:
+    """Write a key to the user's own settings file, as text; None removes it from there."""
+
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPermissions:
+    """Ask for `Permissions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRule:
+    """Take back a rule that was allowed for the session or the project."""
+
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class InspectJobs:
     """Ask for `Jobs`, with what they printed last."""
 
@@ -253,5 +285,6 @@ class Quit:
 Command: TypeAlias = (
     Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
     | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
-    | SaveKey | SetEffort | Fork | Init | ListTools | RestartServer | ShowHooks
+    | SaveKey | SetEffort | Fork | Init | ListTools | RestartServer | ShowHooks | ShowSettings | SetSetting
+    | ShowPermissions | ForgetRule
 )  # fmt: skip

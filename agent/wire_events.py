@@ -63,6 +63,44 @@ class ToolRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting: `when` a change counts, and whether the value is the user's `own` file's."""
+
+    key: str
+    value: str
+    origin: str
+    when: str
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsShown:
+    """Every setting; `file` is where the user's own are."""
+
+    rows: tuple[SettingRow, ...]
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule of the permissions; `where` names the file that `origin` means."""
+
+    action: str
+    rule: str
+    origin: Literal["settings", "project", "session"]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The mode, what each mode means, and every rule in force."""
+
+    mode: Mode
+    modes: tuple[tuple[Mode, str], ...]
+    rules: tuple[RuleRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobRow:
     """A command in the background. `since` in seconds since the epoch; `tail` the end of what it printed, clean."""
 
@@ -285,5 +323,5 @@ class Crashed:
 Event: TypeAlias = (
     Opened | Appended | Streaming | Restreamed | ToolRunning | Metered | Gated | Asking | Proposed | Progress | Planned
     | Reviewing | RewindOffered | Inspected | Finished | Queued | Returned | Drafted | Told | Busy | Idle | Crashed
-    | Jobs | ToolsListed | Sheet
+    | Jobs | ToolsListed | Sheet | SettingsShown | Permissions
 )  # fmt: skip

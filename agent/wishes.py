@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import equipment, hooks, late, metering, trusting
+from agent import configuring, equipment, hooks, late, metering, trusting
 from agent.admission import admit
 from agent.effort import set_effort
 from agent.ending import End
@@ -27,10 +27,12 @@ from agent.settings_file import save
 from agent.switching import switch
 from agent.tools import Need
 from agent.wire import (
+    MODE_NAMES,
     Appended,
     Command,
     Compact,
     Finished,
+    ForgetRule,
     Inspect,
     ListTools,
     Opened,
@@ -46,9 +48,12 @@ from agent.wire import (
     SetEffort,
     SetMode,
     SetModel,
+    SetSetting,
     SetTrust,
     Shell,
     ShowHooks,
+    ShowPermissions,
+    ShowSettings,
     ShowTrust,
     ToolRunning,
     Undo,
@@ -106,11 +111,17 @@ def at_once(session: Session, command: Command) -> None:
     match command:
         case SetMode(mode):
             session.mode = mode
-            session.tell(f"mode: {mode}")
+            session.tell(f"mode: {MODE_NAMES[mode]}")
         case Inspect(again=again):
             session.emit(replace(metering.inspected(session), again=again))
         case ShowHooks():
             hooks.show(session)
+        case ShowSettings():
+            session.emit(configuring.shown(session))
+        case ShowPermissions():
+            session.emit(configuring.permissions(session))
+        case ForgetRule():
+            configuring.forgotten(session, command)
         case ShowTrust():
             trusting.offer(session, asked=True)
         case ListTools(what):
@@ -163,6 +174,8 @@ async def _wish(session: Session, command: Command) -> Finished:
                 return await rewind(session, command)
             case Reload():
                 return await _reload(session)
+            case SetSetting():
+                return await configuring.change(session, command)
             case SetTrust():
                 return await trusting.answered(session, command)
             case Rename(name):

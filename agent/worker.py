@@ -33,6 +33,7 @@ from agent.wire import (
     Compact,
     Crashed,
     Event,
+    ForgetRule,
     Fork,
     Idle,
     Init,
@@ -56,9 +57,12 @@ from agent.wire import (
     SetEffort,
     SetMode,
     SetModel,
+    SetSetting,
     SetTrust,
     Shell,
     ShowHooks,
+    ShowPermissions,
+    ShowSettings,
     ShowTrust,
     Steer,
     StopJob,
@@ -201,7 +205,16 @@ class Worker:
             case Quit():
                 self._end()
             case (
-                SetMode() | Inspect() | ShowTrust() | ShowHooks() | ListTools() | RestartServer() | Prune(probe=True)
+                SetMode()
+                | Inspect()
+                | ShowTrust()
+                | ShowHooks()
+                | ListTools()
+                | RestartServer()
+                | ShowSettings()
+                | ShowPermissions()
+                | ForgetRule()
+                | Prune(probe=True)
             ) if session is not None:
                 wishes.at_once(session, command)
             case InspectJobs() | StopJob() if session is not None:
@@ -209,7 +222,7 @@ class Worker:
             case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
                 session.tell(f"joins the turn after its current step: {first_line(text)}")
-            case Pin() | SetBudget() | SetTrust() if self._running == "turn" and session is not None:
+            case Pin() | SetBudget() | SetTrust() | SetSetting() if self._running == "turn" and session is not None:
                 session.waiting.append(command)
             case Compact() | Prune() if self._running:
                 # Room is made before the next request, whatever waits: messages stay in the queue meanwhile.
@@ -276,10 +289,22 @@ class Worker:
                 | SaveKey()
                 | SetEffort()
                 | SetTrust()
+                | SetSetting()
                 | Rename()
             ):
                 await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
-            case SetMode() | Inspect() | ShowTrust() | ShowHooks() | ListTools() | RestartServer() | Prune(probe=True):
+            case (
+                SetMode()
+                | Inspect()
+                | ShowTrust()
+                | ShowHooks()
+                | ListTools()
+                | RestartServer()
+                | ShowSettings()
+                | ShowPermissions()
+                | ForgetRule()
+                | Prune(probe=True)
+            ):
                 wishes.at_once(session, command)
             case InspectJobs() | StopJob():
                 job_news.at_once(session, command)

@@ -76,6 +76,25 @@ class TellBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteDraft:
+    """Put a text into the prompt, to be gone on with."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PickTheme:
+    """Choose a theme from a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTheme:
+    """Another theme, from now on and in the settings."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Attach:
     """Put images into the draft; what is no usable one is said."""
 
@@ -187,6 +206,9 @@ Action: TypeAlias = (
     | Export
     | Examine
     | TellBudget
+    | WriteDraft
+    | PickTheme
+    | SetTheme
     | Attach
     | AttachClipboard
     | PickModel

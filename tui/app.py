@@ -40,6 +40,7 @@ from agent.wire import (
     Jobs,
     Metered,
     Opened,
+    Permissions,
     Planned,
     Progress,
     Proposed,
@@ -48,6 +49,7 @@ from agent.wire import (
     Returned,
     Reviewing,
     RewindOffered,
+    SettingsShown,
     Sheet,
     Shell,
     Steer,
@@ -111,7 +113,7 @@ class UllageApp(App[int]):
         super().__init__()
         self._send, self._first = send, first
         self._inbox: deque[Event] = deque()
-        self._desk = Desk(self, choices, keymap or {})
+        self._desk = Desk(self, choices, choices.keys if keymap is None else keymap, theme=choices.theme)
         self._history, self._remember = history, remember
         self._ascii = self._desk.ascii = only_ascii(os.environ) if ascii is None else ascii
         self._now = now
@@ -137,8 +139,7 @@ class UllageApp(App[int]):
         """The theme, the focus, and whatever came before the screen stood."""
         self.register_theme(ULLAGE_DARK)
         self.register_theme(ULLAGE_LIGHT)
-        if "TEXTUAL_THEME" not in os.environ:
-            self.theme = ULLAGE_DARK.name
+        self._desk.dress()
         self.set_class(self._ascii, "ascii")
         attention.arrive(self)
         self.set_keymap(dict(self._desk.keymap))
@@ -227,7 +228,7 @@ class UllageApp(App[int]):
             case Asking():
                 activity.note(event)
                 approval.ask(event)
-                attention.call(self, f"Ullage asks: {event.title}")
+                attention.call(self, f"Ullage asks: {event.title}", wanted=self._desk.choices.notify)
             case Planned(plan=plan, offered=True):
                 PlanScreen.offer(self, plan)
             case Reviewing():
@@ -247,6 +248,8 @@ class UllageApp(App[int]):
                     JobsScreen.open(self, event)
             case ToolsListed():
                 self._desk.list_tools(event)
+            case SettingsShown() | Permissions():
+                self._desk.configure(event)
             case Queued(texts=texts):
                 home.query_one(Queue).show(texts)
             case Returned(text=text):
@@ -255,7 +258,7 @@ class UllageApp(App[int]):
                 prompt.busy = True
                 activity.begin(what)
             case Idle() | Crashed():
-                attention.after(self, activity.elapsed(), "Ullage is done")
+                attention.after(self, activity.elapsed(), "Ullage is done", wanted=self._desk.choices.notify)
                 prompt.busy = False
                 activity.end()
                 approval.dismiss()

@@ -28,15 +28,16 @@ def leave(app: App[int]) -> None:
     _write(app, "\x1b]2;\x07\x1b[23;2t")
 
 
-def call(app: App[int], text: str) -> None:
-    """Ask for attention, once."""
-    _write(app, f"\x1b]9;{one_line(text, 80)}\x07")
+def call(app: App[int], text: str, *, wanted: bool = True) -> None:
+    """Ask for attention, once; unless the settings say that it is not wanted."""
+    if wanted:
+        _write(app, f"\x1b]9;{one_line(text, 80)}\x07")
 
 
-def after(app: App[int], elapsed: float, text: str) -> None:
+def after(app: App[int], elapsed: float, text: str, *, wanted: bool = True) -> None:
     """Ask for attention if the work took long enough to look away from."""
     if elapsed >= LONG_TURN:
-        call(app, text)
+        call(app, text, wanted=wanted)
 
 
 def _write(app: App[int], sequence: str) -> None:

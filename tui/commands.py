@@ -32,8 +32,11 @@ from agent.wire import (
     SetEffort,
     SetMode,
     SetModel,
+    SetSetting,
     Shell,
     ShowHooks,
+    ShowPermissions,
+    ShowSettings,
     ShowTrust,
     Submit,
     Undo,
@@ -47,8 +50,10 @@ from tui.actions import (
     PickModel,
     PickRewind,
     PickSession,
+    PickTheme,
     Say,
     SearchLog,
+    SetTheme,
     ShowChanges,
     ShowMemory,
     ShowSheet,
@@ -177,6 +182,20 @@ def _mode(text: str) -> Wish:
     return Say("/mode takes plan, ask, edits or auto; Shift+Tab goes through them.", "warning")
 
 
+def _settings(text: str) -> Wish:
+    key, _, value = text.partition(" ")
+    if not key:
+        return ShowSettings()
+    value = value.strip()
+    if not value:
+        return Say(f"/settings {key} takes a value, or default; /settings alone shows what it is.", "warning")
+    if value.startswith('"') and value.endswith('"') and len(value) > 1:
+        value = value[1:-1]
+    if key == "theme" and value != "default":
+        return SetTheme(value)
+    return SetSetting(key, None if value == "default" else value)
+
+
 def _rename(text: str) -> Wish:
     return Rename(text) if text else Say("/rename takes the session's new name.", "warning")
 
@@ -251,6 +270,11 @@ TABLE: dict[str, SlashCommand] = {
         SlashCommand("mode", "plan | ask | edits | auto", "what needs your yes", _mode),
         SlashCommand("hooks", "", "your commands at events: which, from where, how they ended", _plainly(ShowHooks())),
         SlashCommand("trust", "", "look at the project's settings file, and trust it or not", _plainly(ShowTrust())),
+        SlashCommand(
+            "permissions", "", "the mode, and every rule with where it comes from", _plainly(ShowPermissions())
+        ),
+        SlashCommand("settings", "[key [value | default]]", "show the settings, or change one", _settings),
+        SlashCommand("theme", "[name]", "choose the colours", lambda text: SetTheme(text) if text else PickTheme()),
         SlashCommand("cost", "", "tokens and price, request by request", _plainly(ShowSheet("cost"))),
         SlashCommand(
             "rewind", "[# | --back]", "go on from before a message, its files too; --back takes files back", _rewind,
@@ -271,8 +295,9 @@ TABLE: dict[str, SlashCommand] = {
 }  # fmt: skip
 
 
-def help_text(custom: Sequence[tuple[str, str]] = ()) -> str:
-    """The table as Markdown-free text, one line a command; the user's own behind it, from (what is typed, about)."""
+def help_text(custom: Sequence[tuple[str, str]] = (), measure: int = MEASURE) -> str:
+    """The table as Markdown-free text, in `measure` cells, one line a command; the user's own behind it, from (what is
+    typed, about)."""
     rows = [(f"/{row.name} {row.arguments}".rstrip(), row.help) for row in TABLE.values()]
     rows += [
         ("!command", "run it in the shell; its output joins the context"),
@@ -282,6 +307,8 @@ def help_text(custom: Sequence[tuple[str, str]] = ()) -> str:
     # Here, because measuring cells takes a library that headless commands can do without.
     from tui.flow import columns
 
-    text = "\n".join(columns(rows, 32, MEASURE))
-    own = "\n".join(columns(list(custom), 32, MEASURE)) if custom else OWN
+    measure = min(measure, MEASURE)
+    wide = min(32, measure // 3)
+    text = "\n".join(columns(rows, wide, measure))
+    own = "\n".join(columns(list(custom), wide, measure)) if custom else OWN
     return f"{text}\n\nYour own commands\n{own}"

@@ -14,8 +14,20 @@ from typing import Literal, assert_never, get_args
 from textual.app import App
 from textual.screen import Screen
 
-from agent.wire import Meter, Mode, Opened, Rename, RewindOffered, SetMode, SetModel, ToolsListed
-from tui import going_back, session_list, tool_pages
+from agent.wire import (
+    Meter,
+    Mode,
+    Opened,
+    Permissions,
+    Rename,
+    RewindOffered,
+    SetMode,
+    SetModel,
+    SetSetting,
+    SettingsShown,
+    ToolsListed,
+)
+from tui import config_pages, going_back, session_list, tool_pages
 from tui.actions import (
     Action,
     AskKey,
@@ -31,10 +43,12 @@ from tui.actions import (
     PickModel,
     PickRewind,
     PickSession,
+    PickTheme,
     RenameSession,
     Say,
     Scroll,
     SearchLog,
+    SetTheme,
     ShowChanges,
     ShowMemory,
     ShowSheet,
@@ -43,6 +57,7 @@ from tui.actions import (
     TellBudget,
     ToggleFolds,
     ViewWhole,
+    WriteDraft,
 )
 from tui.attachments import Attached, attached, from_clipboard
 from tui.commands import help_text
@@ -66,6 +81,8 @@ from tui.priced import budget_of
 from tui.prompt import Prompt, Wished
 from tui.recall_screen import RecallScreen
 from tui.status import Foot
+from tui.theme_picker import ThemePicker
+from tui.themes import AUTO, resolved
 from tui.timeline import TimelineScreen
 from tui.transcript import Transcript
 
@@ -78,6 +95,7 @@ class Desk:
     choices: Choices
     keymap: Mapping[str, str]
     ascii: bool = False
+    theme: str = AUTO
     opened: Opened | None = None
     presenter: Presenter = field(default_factory=Presenter)
     costs: Costs = field(default_factory=Costs)
@@ -118,6 +136,13 @@ class Desk:
                 self._rename(action)
             case DiscardSession():
                 self._discard(action)
+            case WriteDraft(text=text):
+                home.query_one(Prompt).write(text)
+            case PickTheme():
+                picks = config_pages.themes(self.app.available_themes, self.theme)
+                self.app.push_screen(ThemePicker(config_pages.THEME, picks, os.environ))
+            case SetTheme(name=name):
+                self._set_theme(name, transcript)
             case Attach() | AttachClipboard():
                 self._attach(action)
             case ShowChanges(path=path):
@@ -150,6 +175,28 @@ class Desk:
         """Files changed since: what should go back?"""
         picks = going_back.choices(event)
         self.app.push_screen(Picker(going_back.title(event), lambda: picks, ""))
+
+    def configure(self, event: SettingsShown | Permissions) -> None:
+        """What is in force, to look at and to change."""
+        match event:
+            case SettingsShown():
+                title, rows = config_pages.SETTINGS, config_pages.settings(event)
+            case Permissions():
+                title, rows = config_pages.PERMISSIONS, config_pages.permissions(event)
+        self.app.push_screen(Picker(title, lambda: rows, ""))
+
+    def dress(self) -> None:
+        """The theme of the settings."""
+        self.app.theme = resolved(self.theme, os.environ, self.app.available_themes)
+
+    def _set_theme(self, name: str, transcript: Transcript) -> None:
+        if name not in (AUTO, *self.app.available_themes):
+            known = ", ".join((AUTO, *sorted(self.app.available_themes)))
+            transcript.show([self.presenter.say("warning", f"There is no theme {one_line(name, 40)}: {known}.")])
+            return
+        self.theme = name
+        self.dress()
+        self.app.post_message(Wished(SetSetting("theme", None if name == AUTO else name)))
 
     def _attach(self, wish: Attach | AttachClipboard) -> None:
         """Looked at on a thread: files and the clipboard's tool may take their time."""

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -104,12 +104,16 @@ class Choices:
     """What lists are made from, read on a thread when one opens: earlier sessions (None: nowhere), models as rows.
 
     `models` gets the model in use; a row may come again, to take the place of the earlier one of its name.
-    `log` answers questions about the session's log; None where nothing was wired.
+    `log` answers questions about the session's log; None where nothing was wired. `keys` gives other keys to bindings
+    by their ids, `theme` is a name, `notify` whether the terminal is asked to call: all three from the settings.
     """
 
     sessions: Sessions | None = None
     models: Callable[[str], Iterable[ModelRow]] = lambda current: ()
     log: Looks | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    theme: str = "auto"
+    notify: bool = True
 
 
 def first_wish(prompt: str, resume: str | None) -> Wish | None:

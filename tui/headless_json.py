@@ -29,6 +29,7 @@ from agent.wire import (
     Meter,
     Metered,
     Opened,
+    Permissions,
     Plan,
     Planned,
     Progress,
@@ -38,6 +39,7 @@ from agent.wire import (
     Returned,
     Reviewing,
     RewindOffered,
+    SettingsShown,
     Sheet,
     Streaming,
     Told,
@@ -97,7 +99,18 @@ def event(event: Event, record_json: RecordJson) -> Object | None:
             return {"event": "idle", **ended, "code": code}
         case Streaming() | ToolRunning() | Progress() | Queued() | Busy() | Crashed():
             return None
-        case Inspected() | Sheet() | Reviewing() | Drafted() | Proposed() | RewindOffered() | Jobs() | ToolsListed():
+        case (
+            Inspected()
+            | Sheet()
+            | Reviewing()
+            | Drafted()
+            | Proposed()
+            | RewindOffered()
+            | Jobs()
+            | ToolsListed()
+            | SettingsShown()
+            | Permissions()
+        ):
             return None
         case _:
             assert_never(event)

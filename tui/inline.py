@@ -102,7 +102,8 @@ async def _run(
     else:
         from tui.inline_prompt import terminal_screen
 
-        surface = screen = terminal_screen(lambda: talk, ascii=ascii, colours=not environ.get("NO_COLOR"))
+        colours = not environ.get("NO_COLOR")
+        surface = screen = terminal_screen(lambda: talk, ascii=ascii, colours=colours, keymap=choices.keys)
         run, interrupt = screen.run, None
     talk = Talk(
         surface,
@@ -111,6 +112,7 @@ async def _run(
         remember=history.remember,
         customs=Customs(choices.log),
         editor=plain or bool(environ.get("VISUAL") or environ.get("EDITOR")),
+        calls=choices.notify,
     )
     talk.perform = InlineDesk(talk, surface, choices).perform
     workers.append(make_worker(Hop(talk.take_all)))

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never, get_args
 
-from agent.wire import Meter, Mode, SetMode, SetModel
-from tui import going_back
+from agent.wire import Meter, Mode, SetMode, SetModel, SetSetting
+from tui import config_pages, going_back
 from tui.actions import (
     Action,
     AskKey,
@@ -27,10 +27,12 @@ from tui.actions import (
     PickModel,
     PickRewind,
     PickSession,
+    PickTheme,
     RenameSession,
     Say,
     Scroll,
     SearchLog,
+    SetTheme,
     ShowChanges,
     ShowMemory,
     ShowSheet,
@@ -39,10 +41,12 @@ from tui.actions import (
     TellBudget,
     ToggleFolds,
     ViewWhole,
+    WriteDraft,
 )
 from tui.attachments import Attached, attached, from_clipboard
 from tui.commands import help_text
 from tui.front import Choices
+from tui.inline_keymap import listed
 from tui.inline_lists import Picking
 from tui.inline_log import InlineLog
 from tui.inline_print import Row, prose, row, rows
@@ -54,27 +58,10 @@ from tui.picks import Pick, merged
 from tui.plain import one_line, plural, safe, tokens
 from tui.present import sentence
 from tui.priced import budget_of
+from tui.themes import AUTO, OURS
 
 if TYPE_CHECKING:
     from agent.reading import ModelRow
-
-KEYS = """\
-enter                send; while the agent works, queue
-ctrl+j, alt+enter    newline (also \\ then enter)
-ctrl+s               steer: join the running turn
-esc                  stop what runs (closes a list first; keeps the draft); twice: rewind
-ctrl+c               clear the draft, else stop; twice: quit
-ctrl+d               quit, when nothing is written
-up, down             earlier messages, from the first and last line
-tab                  take the marked completion
-shift+tab            next mode: plan, ask, edits, auto
-ctrl+o               print the last folded output whole
-ctrl+r               search earlier messages
-ctrl+g               write in $EDITOR
-alt+up               take back the last queued message
-ctrl+z               to the shell; fg comes back
-ctrl+a e k u w f b   as in the shell
-?                    these keys"""
 
 
 @dataclass(slots=True)
@@ -92,9 +79,13 @@ class InlineDesk:
             case Say():
                 talk.say(action)
             case ShowSheet(what=what):
-                text = (
-                    help_text(talk.customs.help()) if what == "help" else KEYS if what == "keys" else talk.costs.table()
-                )
+                match what:
+                    case "help":
+                        text = help_text(talk.customs.help(), self.surface.width())
+                    case "keys":
+                        text = listed(self.choices.keys, self.surface.width())
+                    case "cost":
+                        text = talk.costs.table()
                 talk.print([(), *self._sheet(text)])
             case ShowText():
                 self.surface.read(action.load, lambda text: self._text(action, text))
@@ -111,6 +102,13 @@ class InlineDesk:
                 )
             case PickSession() | RenameSession() | DiscardSession():
                 InlineSessions(talk, self.surface, self.choices.sessions).perform(action)
+            case WriteDraft(text=text):
+                self.surface.write(text)
+            case PickTheme():
+                self._offer(config_pages.THEME, config_pages.themes(OURS, self.choices.theme), "")
+            case SetTheme(name=name):
+                talk.send(SetSetting("theme", None if name == AUTO else name))
+                talk.say(Say("The inline screen has the terminal's own colours; the theme is the full screen's."))
             case Attach():
                 self.surface.read(lambda: attached(self.choices.log, action, talk.meter.model), self._attached)
             case AttachClipboard():

@@ -5,23 +5,26 @@ Not what they do to the conversation (that is `inline_talk`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, FilterOrBool
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from agent.wire import Unqueue
 from tui.actions import Attach, AttachClipboard, CycleMode, Leave, Say, ShowSheet, ToggleFolds
 from tui.attachments import dragged
+from tui.inline_keymap import keys_of
 from tui.inline_menu import Menu
 from tui.inline_talk import Talk
 from tui.pastes import Pastes, cleaned
+
+Pressed = Callable[[KeyPressEvent], None]
 
 
 class Keyed(Protocol):
@@ -30,6 +33,7 @@ class Keyed(Protocol):
     buffer: Buffer
     menu: Menu
     pastes: Pastes
+    keymap: Mapping[str, str]
     app: Application[int]
 
     @property
@@ -101,7 +105,7 @@ def _writing(keys: KeyBindings, screen: Keyed, keyed: Condition, listed: Conditi
         else:
             buffer.insert_text(screen.pastes.fold(cleaned(event.data)))
 
-    @keys.add("c-v", filter=~keyed)
+    @_named(keys, screen, "paste", filter=~keyed)
     def _clipboard(event: KeyPressEvent) -> None:
         screen.talk.perform(AttachClipboard())
 
@@ -146,7 +150,7 @@ def _writing(keys: KeyBindings, screen: Keyed, keyed: Condition, listed: Conditi
 
 
 def _wishes(keys: KeyBindings, screen: Keyed, asking: Condition, listed: Condition, empty: Condition) -> None:
-    @keys.add("escape")
+    @_named(keys, screen, "stop")
     def _stop(event: KeyPressEvent) -> None:
         if screen.menu.open:
             screen.menu.close()
@@ -155,12 +159,12 @@ def _wishes(keys: KeyBindings, screen: Keyed, asking: Condition, listed: Conditi
             screen.put("")
         screen.talk.stop()
 
-    @keys.add("c-c", eager=True)
+    @_named(keys, screen, "break", eager=True)
     @keys.add("<sigint>", eager=True)
     def _break(event: KeyPressEvent) -> None:
         screen.interrupt()
 
-    @keys.add("c-d", eager=True)
+    @_named(keys, screen, "quit", eager=True)
     def _end(event: KeyPressEvent) -> None:
         if screen.buffer.text:
             screen.buffer.delete(1)
@@ -171,33 +175,46 @@ def _wishes(keys: KeyBindings, screen: Keyed, asking: Condition, listed: Conditi
     def _keys(event: KeyPressEvent) -> None:
         screen.talk.perform(ShowSheet("keys"))
 
-    @keys.add("s-tab")
+    @_named(keys, screen, "mode")
     def _cycle(event: KeyPressEvent) -> None:
         screen.talk.perform(CycleMode())
 
-    @keys.add("c-o")
+    @_named(keys, screen, "unfold")
     def _unfold(event: KeyPressEvent) -> None:
         screen.talk.perform(ToggleFolds())
 
-    @keys.add("c-r", filter=~asking)
+    @_named(keys, screen, "search", filter=~asking)
     def _search(event: KeyPressEvent) -> None:
         if not screen.menu.search():
             screen.talk.perform(Say("No earlier message holds that."))
 
-    @keys.add("c-g", filter=~asking)
+    @_named(keys, screen, "editor", filter=~asking)
     def _editor(event: KeyPressEvent) -> None:
         def back(text: str) -> None:
             screen.put(screen.pastes.fold(cleaned(text)))
 
         screen.edit(screen.pastes.unfold(screen.buffer.text), back)
 
-    @keys.add("escape", "up", filter=~asking)
+    @_named(keys, screen, "unqueue", filter=~asking)
     def _unqueue(event: KeyPressEvent) -> None:
         screen.talk.wish(Unqueue())
 
-    @keys.add("c-z", eager=True)
+    @_named(keys, screen, "suspend", eager=True)
     def _background(event: KeyPressEvent) -> None:
         event.app.suspend_to_background()
+
+
+def _named(
+    keys: KeyBindings, screen: Keyed, name: str, *, filter: FilterOrBool = True, eager: bool = False
+) -> Callable[[Pressed], Pressed]:
+    """Binds every key that a name has, as the settings say."""
+
+    def bind(pressed: Pressed) -> Pressed:
+        for spelled in keys_of(name, screen.keymap):
+            keys.add(*spelled, filter=filter, eager=eager)(pressed)
+        return pressed
+
+    return bind
 
 
 def _send(screen: Keyed, *, steer: bool) -> None:

@@ -22,7 +22,7 @@ import termios
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from agent.wire import Meter
+from agent.wire import MODE_NAMES, Meter
 from tui.alphabet import ascii_text
 from tui.attachments import Attached
 from tui.inline_editor import edited
@@ -124,7 +124,7 @@ class PlainLines:
         question = talk.question
         # While work goes on its lines come and go; only what it waits for is signed.
         if (question is not None and question.of_turn) or not talk.busy:
-            self._write("? " if question is not None else f"{talk.mode}> ")
+            self._write("? " if question is not None else f"{MODE_NAMES[talk.mode]}> ")
             self._signed = True
 
     def _write(self, text: str) -> None:

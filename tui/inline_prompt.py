@@ -16,7 +16,8 @@ import base64
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from prompt_toolkit.application import Application
@@ -32,7 +33,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import print_formatted_text
 
-from agent.wire import Meter
+from agent.wire import MODE_NAMES, Meter
 from tui.alphabet import ascii_text
 from tui.attachments import Attached
 from tui.inline_editor import edited
@@ -58,9 +59,13 @@ T = TypeVar("T")
 class Screen:
     """The prompt, what stands above it, and the meter below."""
 
-    def __init__(self, talk: Callable[[], Talk], *, input: Input, output: Output, ascii: bool, colours: bool) -> None:
+    def __init__(
+        self, talk: Callable[[], Talk], *, input: Input, output: Output, ascii: bool, colours: bool,
+        keymap: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         self._talk = talk
         self._ascii = ascii
+        self.keymap = keymap
         self._held: list[Row] = []
         self._stashed: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -128,7 +133,7 @@ class Screen:
 
     def _sign(self, line: int, wrapped: int) -> StyleAndTextTuples:
         talk = self.talk
-        words = "?" if talk.question is not None else talk.mode
+        words = "?" if talk.question is not None else MODE_NAMES[talk.mode]
         sign = f"{words} > " if self._ascii else f"{words} › "
         style = "class:hint" if talk.question is not None else f"class:mode-{talk.mode}"
         return [(style, sign if line == wrapped == 0 else " " * len(sign))]
@@ -288,8 +293,8 @@ class Screen:
             self._raw("\x1b]2;\x07\x1b[23;2t")
 
 
-def terminal_screen(talk: Callable[[], Talk], *, ascii: bool, colours: bool) -> Screen:
+def terminal_screen(talk: Callable[[], Talk], *, ascii: bool, colours: bool, keymap: Mapping[str, str]) -> Screen:
     """The screen on this process's own terminal."""
     output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
     output.enable_cpr = False
-    return Screen(talk, input=create_input(), output=output, ascii=ascii, colours=colours)
+    return Screen(talk, input=create_input(), output=output, ascii=ascii, colours=colours, keymap=keymap)

@@ -33,6 +33,7 @@ from agent.wire import (
     Metered,
     Mode,
     Opened,
+    Permissions,
     Planned,
     Progress,
     Proposed,
@@ -41,6 +42,7 @@ from agent.wire import (
     Returned,
     Reviewing,
     RewindOffered,
+    SettingsShown,
     Sheet,
     Shell,
     Steer,
@@ -51,7 +53,7 @@ from agent.wire import (
     ToolsListed,
 )
 from compaction.records import AssistantSaid, Pinned, Record, SettingsChanged, UserSaid
-from tui import going_back, tool_pages
+from tui import config_pages, going_back, tool_pages
 from tui import inline_questions as questions
 from tui.actions import Action, Leave, PickRewind, Say, ShowText, Wish
 from tui.costs import Costs
@@ -85,6 +87,7 @@ class Talk:
     recall: Recall = field(default_factory=Recall)
     remember: Callable[[str], None] = lambda text: None
     editor: bool = True
+    calls: bool = True
     now: Callable[[], float] = time.monotonic
     presenter: Presenter = field(default_factory=Presenter)
     costs: Costs = field(default_factory=Costs)
@@ -165,7 +168,7 @@ class Talk:
                 self.meter, self.metered_at = meter, self.now()
             case Asking():
                 self.asks.ask(questions.Approval(event))
-                self.surface.call(f"Ullage asks: {one_line(event.title)}")
+                self._call(f"Ullage asks: {one_line(event.title)}")
             case Planned(plan=plan, offered=True) if plan.what == "prune" and plan.records:
                 self.asks.ask(questions.Planned(plan))
             case Planned(plan=plan, offered=True) if plan.rows or plan.kept_rows or not plan.why_nothing:
@@ -191,6 +194,10 @@ class Talk:
                     self.say(Say("No command was put into the background."))
             case ToolsListed():
                 self._listed(event)
+            case SettingsShown():
+                self.asks.ask(Picking(config_pages.SETTINGS, config_pages.settings(event)))
+            case Permissions():
+                self.asks.ask(Picking(config_pages.PERMISSIONS, config_pages.permissions(event)))
             case Queued(texts=texts):
                 self.live.queue = texts
             case Returned(text=text) | Drafted(text=text):
@@ -245,12 +252,16 @@ class Talk:
 
     def _idle(self) -> None:
         if self.busy and self.live.elapsed() >= LONG_TURN:
-            self.surface.call("Ullage is done")
+            self._call("Ullage is done")
         self.busy = False
         self.live.end()
         self.printer.end_stream()
         self.printer.rest()
         self.asks.end_of_turn()
+
+    def _call(self, text: str) -> None:
+        if self.calls:
+            self.surface.call(text)
 
     # ── printing ──
 

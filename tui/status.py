@@ -15,7 +15,7 @@ from textual.reactive import reactive, var
 from textual.timer import Timer
 from textual.widget import Widget
 
-from agent.wire import Asking, Mode, Opened, Progress, Streaming, ToolRunning
+from agent.wire import MODE_NAMES, Asking, Mode, Opened, Progress, Streaming, ToolRunning
 from compaction.records import Record, SettingsChanged
 from tui.palette import ASCII, UNICODE
 from tui.plain import in_one, one_line, plural, safe, seconds, tokens
@@ -163,7 +163,7 @@ class Foot(Widget, can_focus=False):
         """One line; what does not fit is cut at the folder."""
         variables, dot = self.app.theme_variables, " - " if self.ascii else " · "
         colour = {"plan": "secondary", "ask": "primary", "edits": "warning", "auto": "error"}[self.mode]
-        words = {"plan": "plan only", "ask": "ask first", "edits": "accept edits", "auto": "auto"}[self.mode]
+        words = MODE_NAMES[self.mode]
         jobs = f"{plural(self.jobs, 'job')}{dot}" if self.jobs else ""
         right = f"{jobs}? keys"
         left = Content.assemble((words, variables[colour]), (f"{dot}{self.model}{dot}{self.folder}", "dim"))

@@ -98,7 +98,9 @@ def _screen(
     def make_worker(emit: Callable[[Event], None]) -> Worker:
         return Worker(Opening(kit, folder), emit, wanted)
 
-    choices = Choices(reading.shelf, reading.model_rows, reading)
+    choices = Choices(
+        reading.shelf, reading.model_rows, reading, keys=chosen.keys, theme=chosen.theme, notify=chosen.notify
+    )
     if inline:
         from tui.inline import run_inline
 

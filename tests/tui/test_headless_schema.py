@@ -31,8 +31,8 @@ SHOWN: tuple[Event, ...] = (
     Returned("text", "too long"), Told("a sentence"), DONE,
 )  # fmt: skip
 UNSHOWN = {
-    "Busy", "Crashed", "Drafted", "Inspected", "Jobs", "Progress", "Proposed", "Queued", "Reviewing", "RewindOffered",
-    "Sheet", "ToolRunning", "ToolsListed",
+    "Busy", "Crashed", "Drafted", "Inspected", "Jobs", "Permissions", "Progress", "Proposed", "Queued", "Reviewing",
+    "RewindOffered", "SettingsShown", "Sheet", "ToolRunning", "ToolsListed",
 }  # fmt: skip
 
 
