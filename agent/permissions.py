@@ -36,6 +36,7 @@ from agent.commands_parsed import Command, Opaque, Redirect, parse
 from agent.commands_reading import descends, only_reads
 from agent.commands_starting import WRAPPERS, hazard, nested, prefix_of
 from agent.permission_rules import Rule, Rules, granted
+from agent.places import here
 from agent.sanitise import one_line
 from agent.tools.contract import Need
 from agent.wire import Mode
@@ -50,7 +51,6 @@ OBEYED = frozenset({".git", ".ullage"})
 KEYS = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".npmrc", ".pypirc",
     ".config/gcloud", ".config/gh", ".password-store", ".local/share/keyrings",
-    ".config/ullage/keys.json",
 )  # fmt: skip
 
 # In a command's verdict: no prefix can settle it, the line as a whole may be remembered.
@@ -153,7 +153,7 @@ def _temporary(path: Path) -> bool:
 def _keys(path: Path, below: bool = False) -> bool:
     """Whether keys are kept in `path`, or (`below`) somewhere under it."""
     home = Path(os.path.realpath(os.path.expanduser("~")))
-    places = [home / k for k in KEYS]
+    places = [*(home / k for k in KEYS), Path(os.path.realpath(here().keys))]
     return any(place == path or place in path.parents or (below and path in place.parents) for place in places)
 
 

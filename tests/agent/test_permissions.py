@@ -10,6 +10,7 @@ import pytest
 
 from agent.permission_rules import BadRule, Rule, Rules, granted, remember, remembered
 from agent.permissions import PLANNING, Allow, Ask, Deny, Verdict, judge
+from agent.places import here
 from agent.tools import Need, Workspace
 from agent.wire import Mode
 from tests.agent.adversarial_lines import ALLOWED, LINES, WRITTEN_INSIDE
@@ -392,3 +393,9 @@ def test_a_rule_reads_back_as_it_is_written(text: str) -> None:
 def test_other_agents_spellings_are_understood() -> None:
     assert Rule.of("Bash(git commit:*)") == Rule.of("bash(git commit *)") == Rule.of("bash(git commit)")
     assert Rule.of("Edit(src/**)") == Rule("edit", path="src/**")
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
+def test_our_own_file_of_keys_is_asked_for_wherever_it_is(bench: Bench, mode: Mode) -> None:
+    verdict = bench.path("read", str(here().keys), mode)
+    assert isinstance(verdict, Ask) and "keys are kept in" in verdict.why
