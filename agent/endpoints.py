@@ -61,12 +61,15 @@ class Endpoints:
         """Other settings, and nothing chosen yet."""
         return Endpoints(settings, self._environ, self.keys)
 
-    async def load_keys(self) -> str:
-        """Reads what keys are saved, on a thread; why some are missing, as a sentence, or nothing."""
-        if self.keys is None:
-            return ""
-        await asyncio.to_thread(self.keys.load)
-        return self.keys.trouble
+    async def load_keys(self) -> None:
+        """Reads what keys are saved, on a thread, where that has changed since."""
+        if self.keys is not None:
+            await asyncio.to_thread(self.keys.load)
+
+    @property
+    def trouble(self) -> str:
+        """Why some of the saved keys are missing, as a sentence, or nothing."""
+        return self.keys.trouble if self.keys is not None else ""
 
     def _key(self, variable: str) -> str | None:
         return self._environ.get(variable) or (self.keys.value(variable) if self.keys is not None else None)

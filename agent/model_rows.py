@@ -9,6 +9,7 @@ Invariants
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,9 @@ Group: TypeAlias = Literal["current", "recent", "settings", "server", "embedded"
 # Logs looked at for what was used lately, and models taken from them: two weeks of work, and a glance.
 LOGS = 20
 RECENT = 6
+
+# The last answer of a log is near its end; more than this is not read of any, bytes.
+TAIL = 4_000_000
 
 # Servers answer in milliseconds; a list waits so long for them before it goes on, seconds.
 AT_ONCE = 0.3
@@ -130,7 +134,9 @@ def recent(places: Places) -> Sequence[str]:
 
 def _answered(log: Path) -> str | None:
     try:
-        data = log.read_bytes()
+        with log.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            data = file.read()
     except OSError:
         return None
     bodies = (record.body for record in newest_first(data, AssistantSaid))

@@ -117,7 +117,7 @@ class Opening:
         except LogError as error:
             raise Unopened(str(error), 1) from error
         session = assemble(kit, log, self.folder)
-        session.notices.extend([*frozen.notices, *late_ones])
+        session.notices.extend([*frozen.notices, *late_ones, *filter(None, [kit.endpoints.trouble])])
         session.refresh()
         session.notices.extend(late.heavy(session))
         return session
@@ -156,6 +156,7 @@ class Opening:
             await session.kit.target(log.view.model)
         except UnknownModel as error:
             session.notices.append(str(error))
+        session.notices.extend(filter(None, [session.kit.endpoints.trouble]))
         session.refresh()
         await _take_in(session)
         if waits := late.waits(session):

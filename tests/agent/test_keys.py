@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from agent.model import BadKey, Request
 from agent.models.providers import HOSTS, KEY_VARIABLES, is_own_address
 from agent.models.remote import RemoteModel
 from agent.models.scripted import Say
+from agent.opening import Opening
 from agent.wire import SaveKey
 from tests.agent.loop.harness import Story
 
@@ -301,3 +303,17 @@ def test_the_list_names_keys_and_where_they_are(tmp_path: Path) -> None:
         "",
     )  # fmt: skip
     assert saved.forget("openai") == "the key for openai is forgotten" and saved.forget("openai") is None
+
+
+async def test_a_session_says_at_its_start_why_saved_keys_are_missing(tmp_path: Path) -> None:
+    story = Story(tmp_path, ["x"])
+    keys = Keys(story.places.keys, Ring(fails="none"))
+    keys.save("OPENAI_API_KEY", SECRET)
+    keys.path.chmod(0o644)
+    made = story.kit()
+    kit = replace(made, endpoints=Endpoints(made.settings, {}, Keys(keys.path, Ring())))
+    opening = Opening(kit, story.folder)
+    for path in (None, "last"):
+        session = await opening.open(path, story.heard)
+        assert [notice for notice in session.notices if "chmod 600" in notice]
+        await session.aclose()
