@@ -11,6 +11,7 @@ from agent.mcp.server import Server
 from agent.mcp.servers import Servers
 from agent.models.scripted import Scripted
 from agent.places import under
+from agent.reading import Reading
 from agent.wire import (
     Finished,
     Inspect,
@@ -27,8 +28,8 @@ from agent.wire import (
     Told,
     ToolsListed,
 )
-from compaction.records import Reloaded, Started, ToolReturned
-from tests.agent.loop.harness import Story, call, calls, is_prefix, output
+from compaction.records import Compacted, Pruned, Reloaded, Started, ToolReturned
+from tests.agent.loop.harness import Story, call, calls, is_prefix, output, reads, scripted
 
 MORE = '[mcp.x]\ncommand = "true"\n'
 
@@ -192,3 +193,28 @@ async def test_the_servers_of_a_project_start_once_its_file_is_trusted(tmp_path:
         assert "in force from now on: its MCP servers" in finished.text and list(servers.held) == ["x"]
         await story.say("hi")
         assert [t["function"]["name"] for t in story.requests[0].tools][-1] == "mcp__x__a"
+
+
+async def test_an_automatic_rewrite_takes_them_along_too(tmp_path: Path) -> None:
+    servers = known(tmp_path)
+    looking = [*reads(3), "Well.", *reads(12), "Done."]
+    async with Story(tmp_path, scripted(looking), more=MORE, servers=servers, window=24_000) as story:
+        await story.say("look")
+        offer(servers, tool("a"))
+        await story.say("look again")
+        rewrites = [r.id for r in story.records if isinstance(r.body, Pruned | Compacted)]
+        (joined,) = [r.id for r in story.records if isinstance(r.body, Reloaded)]
+        assert joined == rewrites[0] + 1
+
+
+def test_the_doctor_names_servers_and_what_is_wrong_with_them_without_starting_any(tmp_path: Path) -> None:
+    more = (
+        MORE + '[mcp.none]\ncommand = "no-such-program-at-all"\n[mcp.web]\nurl = "http://u:p@x/mcp"\nenabled = false\n'
+    )
+    story = Story(tmp_path, more=more)
+    found = {row["what"]: row["found"] for row in Reading(story.kit(), story.folder).doctor()}
+    assert {what: found[what] for what in found if what.startswith("mcp ")} == {
+        "mcp x": "true",
+        "mcp none": "no-such-program-at-all: there is no such program",
+        "mcp web": "switched off: http://x/mcp",
+    }
