@@ -30,10 +30,12 @@ from tui.version import version
 def make_kit(
     chosen: settings.Settings, here: places.Places, *, interactive: bool, start: bool = False,
     environ: Mapping[str, str] = os.environ, load: Callable[[], settings.Settings] | None = None,
+    talks: bool = False,
 ) -> Kit:  # fmt: skip
     """All a session is given. `start` begins loading the provider library in its own process at once.
 
     `load` reads the settings again as they were for this run.
+    MCP servers are there where a model is talked to: with a screen, or (`talks`) for one turn without one.
     With a screen (`interactive`) tokens are counted in a process of their own; `Opening.aclose` ends it.
     """
     catalogue = Catalogue(Learned(here.state / "learned.json"))
@@ -62,8 +64,12 @@ def make_kit(
         environ=environ,
         interactive=interactive,
         load=load,
-        servers=Servers(
-            servers_of(chosen, Path.cwd()), here, environ, patience=LISTED if interactive else LISTED_ALONE
-        ),
+        servers=_servers(chosen, here, environ, interactive) if interactive or talks else None,
         versions=f"ullage {version()}, python {sys.version_info.major}.{sys.version_info.minor}",
     )
+
+
+def _servers(
+    chosen: settings.Settings, here: places.Places, environ: Mapping[str, str], interactive: bool
+) -> Servers:  # fmt: skip
+    return Servers(servers_of(chosen, Path.cwd()), here, environ, patience=LISTED if interactive else LISTED_ALONE)

@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> int:
         return run_reading(options, Reading(kit, folder), sys.stdout, sys.stderr)
     from tui.headless import run_writing
 
-    kit = make_kit(chosen, here, interactive=False, start=options.command in ("exec", "compact"))
+    asks = options.command in ("exec", "compact")
+    kit = make_kit(chosen, here, interactive=False, start=asks, talks=options.command == "exec")
     wanted = getattr(options, "target", None) or getattr(options, "session", None) or _last(options)
 
     def make_worker(emit: Callable[[Event], None]) -> Worker:
