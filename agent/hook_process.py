@@ -14,10 +14,10 @@ import asyncio
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from agent.sanitise import decode
 from agent.tools.processes import MARK, Family
@@ -31,6 +31,9 @@ FLOOD = 8 * 1024 * 1024
 # How often a running hook's output is measured; seconds.
 LOOK = 0.05
 
+# Input, output, errors.
+Files: TypeAlias = tuple[BinaryIO, BinaryIO, BinaryIO]
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -43,14 +46,19 @@ class Ran:
     left: Family | None = None
 
 
-async def run_hook(command: str, given: bytes, folder: Path, env: Mapping[str, str], seconds: float) -> Ran:
-    """Runs the command with `given` on its standard input. Raises nothing but a cancellation."""
+def shell(command: str) -> list[str]:
+    """The program that runs a command line."""
+    return ["/bin/sh", "-c", command]
+
+
+async def run_hook(argv: Sequence[str], given: bytes, folder: Path, env: Mapping[str, str], seconds: float) -> Ran:
+    """Runs a program with `given` on its standard input. Raises nothing but a cancellation."""
     try:
         files = await asyncio.to_thread(_files, given)
     except OSError as error:
         return Ran(None, stopped=f"it could not be started: {error.strerror or error}")
     try:
-        return await _watched(command, files, folder, env, seconds)
+        return await _watched(argv, files, folder, env, seconds)
     except OSError as error:
         return Ran(None, stopped=f"it could not be started: {error.strerror or error}")
     finally:
@@ -58,7 +66,7 @@ async def run_hook(command: str, given: bytes, folder: Path, env: Mapping[str, s
             file.close()
 
 
-def _files(given: bytes) -> tuple[BinaryIO, BinaryIO, BinaryIO]:
+def _files(given: bytes) -> Files:
     """Input, output and errors, without names."""
     made: list[BinaryIO] = []
     try:
@@ -75,12 +83,16 @@ def _files(given: bytes) -> tuple[BinaryIO, BinaryIO, BinaryIO]:
 
 
 async def _watched(
-    command: str, files: tuple[BinaryIO, BinaryIO, BinaryIO], folder: Path, env: Mapping[str, str], seconds: float
+    argv: Sequence[str],
+    files: Files,
+    folder: Path,
+    env: Mapping[str, str],
+    seconds: float,
 ) -> Ran:
     mark = secrets.token_hex(12)
     given, out, err = files
     process = await asyncio.create_subprocess_exec(
-        "/bin/sh", "-c", command, cwd=folder, env={**env, MARK: mark}, stdin=given, stdout=out, stderr=err,
+        *argv, cwd=folder, env={**env, MARK: mark}, stdin=given, stdout=out, stderr=err,
         start_new_session=True,
     )  # fmt: skip
     family, stopped, ended = Family(process.pid, mark), "", False

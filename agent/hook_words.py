@@ -43,7 +43,11 @@ Exit status 0 goes on. Then standard output may be one JSON object:
 
 Exit status 2 blocks, with standard error as the reason. Any other end, or none in time, is
 told to you and the event goes on; a tool's call is then not run. A hook can forbid, never
-allow: rules and questions come after it as always."""
+allow: rules and questions come after it as always.
+
+Your hooks run with your rights; a project's run in the sandbox that commands run in, where
+there is one. Before a file of the project is written that a hook's command names, you are
+asked."""
 
 
 def title(hook: Hook) -> str:

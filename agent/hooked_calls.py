@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agent import hooks
+from agent.hook_settings import Hook
 from agent.hook_words import title as called
 from agent.mcp.tool import McpTool
 from agent.permissions import Deny, judge
@@ -56,9 +58,12 @@ async def ready(session: Session, call: ToolCall, tool: Tool, args: dict[str, An
         if isinstance(verdict, Deny):
             # It will not run whatever a hook says: nobody has to be asked.
             raise Refused(verdict.why)
-    for hook in asked:
-        if not hook.fits(tool.name, found.need, session.workspace):
-            continue
+    # Whoever said nothing against the call is asked again about arguments that another hook made of it; one that made
+    # some is not, so that this ends.
+    seen: dict[int, dict[str, Any]] = {}
+    made: set[int] = set()
+    while (at := _next(asked, seen, made, found, tool, session)) is not None:
+        hook, seen[at] = asked[at], found.args
         fields = {"tool": tool.name, "call": call.id, "title": found.title, "arguments": found.args}
         answer = await hooks.ask_one(session, hook, fields)
         if answer.trouble:
@@ -66,8 +71,22 @@ async def ready(session: Session, call: ToolCall, tool: Tool, args: dict[str, An
         if answer.blocked:
             raise Refused(f"not run: a hook of the user's objects: {answer.blocked}")
         if answer.arguments is not None and dict(answer.arguments) != found.args:
+            made.add(at)
             found = await _changed(session, tool, dict(answer.arguments), called(hook))
     return found
+
+
+def _next(
+    asked: Sequence[Hook], seen: Mapping[int, object], made: Collection[int], call: Ready, tool: Tool, session: Session
+) -> int | None:
+    """The first hook that is about the call and has not seen it as it is now."""
+    return next(
+        (
+            at for at, hook in enumerate(asked)
+            if at not in made and seen.get(at) != call.args and hook.fits(tool.name, call.need, session.workspace)
+        ),
+        None,
+    )  # fmt: skip
 
 
 async def _changed(session: Session, tool: Tool, arguments: dict[str, Any], hook: str) -> Ready:

@@ -16,10 +16,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from agent.hook_answers import Answer, answer_of
-from agent.hook_process import run_hook
+from agent.hook_process import run_hook, shell
 from agent.hook_settings import Event, Hook
 from agent.hook_words import page, title
 from agent.places import project
@@ -73,6 +74,13 @@ def _shown(session: Session, hook: Hook) -> Iterator[None]:
             session.emit(Progress("working"))
 
 
+def _argv(session: Session, hook: Hook, top: Path) -> list[str]:
+    """A project's hook runs where its commands run: agreeing to its words is no leave to write anywhere."""
+    sandbox, theirs = session.workspace.sandbox, hook.origin != str(session.kit.places.settings)
+    argv = shell(hook.command)
+    return argv if sandbox is None or not theirs else sandbox.wrap(argv, top, top)
+
+
 async def ask_one(session: Session, hook: Hook, fields: Mapping[str, Any]) -> Answer:
     """Runs one hook. What it could not say is told to the user; the caller decides what that means."""
     workspace = session.workspace
@@ -85,10 +93,11 @@ async def ask_one(session: Session, hook: Hook, fields: Mapping[str, Any]) -> An
         "mode": session.mode,
         **fields,
     }
+    top = project(workspace.folder)
     env, _ = workspace.environment.for_commands(workspace.environ)
     data = json.dumps(given, default=str).encode()
     with _shown(session, hook):
-        ran = await run_hook(hook.command, data, project(workspace.folder), env, hook.timeout)
+        ran = await run_hook(_argv(session, hook, top), data, top, env, hook.timeout)
     if ran.left is not None:
         workspace.left_running.add(ran.left)
     answer = answer_of(hook.event, ran)

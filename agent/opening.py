@@ -17,6 +17,7 @@ from pathlib import Path
 
 from agent import instructions, job_news, late, metering, sandbox, sessions, spill
 from agent.endpoints import Endpoints
+from agent.hook_guards import guards
 from agent.mcp.server import servers_of
 from agent.mcp.servers import Servers
 from agent.mcp.tool import equipped
@@ -171,6 +172,7 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     home = Path(started.folder) if started and Path(started.folder).is_dir() else folder
     budget = started.budget if started else 0
     rules, unread = _rules(kit, home)
+    rules = rules.joined(guards(kit.settings.hooks, home))
     found = _sandbox(kit)
     workspace = Workspace(
         home,

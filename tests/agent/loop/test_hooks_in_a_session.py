@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from agent.hook_process import FLOOD, run_hook
+from agent.hook_process import FLOOD, run_hook, shell
 from agent.models.scripted import Say
+from agent.sandbox import Sandbox
+from agent.trust import Trust
 from agent.wire import (
     Asking,
     Compact,
@@ -171,6 +173,24 @@ async def test_the_first_block_wins_and_the_next_hook_sees_changed_arguments(tmp
         await story.say("go")
         assert given(story)["arguments"] == {"command": "echo two"}
         assert "objects: no" in results(story)[0].text and not (story.folder / "never").exists()
+
+
+async def test_what_a_later_hook_makes_of_a_call_is_shown_to_the_guards_before_it(tmp_path: Path) -> None:
+    more = hook("before_tool", "echo seen >> seen; echo guarded >&2; exit 2", "bash(touch)")
+    more += hook("before_tool", "echo seen >> any; true")
+    more += hook("before_tool", says(arguments={"command": "touch a"}), "bash(echo)")
+    async with Story(tmp_path, scripted([calls(call("bash", command="echo hi")), "ok"]), more=more) as story:
+        await story.say("go")
+        assert "objects: guarded" in results(story)[0].text and not (story.folder / "a").exists()
+        assert (story.folder / "seen").read_text() == "seen\n" == (story.folder / "any").read_text()
+
+
+async def test_hooks_that_undo_each_others_arguments_come_to_an_end(tmp_path: Path) -> None:
+    more = hook("before_tool", says(arguments={"command": "echo two"}), "bash(echo one)")
+    more += hook("before_tool", says(arguments={"command": "echo one"}), "bash(echo two)")
+    async with Story(tmp_path, scripted([calls(call("bash", command="echo one")), "ok"]), more=more) as story:
+        await story.say("go")
+        assert results(story)[0].text.startswith("one\n")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"command": 7}, {"command": ""}])
@@ -383,19 +403,19 @@ async def test_escape_ends_a_hook_with_all_it_started(tmp_path: Path) -> None:
 
 async def test_a_timeout_ends_a_hook_that_hears_no_signal_and_its_children(tmp_path: Path) -> None:
     command = "trap '' TERM HUP INT; (trap '' TERM; sleep 60) & echo $! > child; setsid sleep 60 & wait; sleep 60"
-    ran = await run_hook(command, b"{}", tmp_path, {"PATH": "/usr/bin:/bin"}, 0.5)
+    ran = await run_hook(shell(command), b"{}", tmp_path, {"PATH": "/usr/bin:/bin"}, 0.5)
     assert ran.status is None and "longer than 0.5 seconds" in ran.stopped
     assert not alive(tmp_path / "child")
 
 
 async def test_megabytes_bad_bytes_and_an_unread_input_hang_nothing(tmp_path: Path) -> None:
     env = {"PATH": "/usr/bin:/bin"}
-    ran = await run_hook("head -c 3000000 /dev/urandom; exit 0", b"x" * 5_000_000, tmp_path, env, 20)
+    ran = await run_hook(shell("head -c 3000000 /dev/urandom; exit 0"), b"x" * 5_000_000, tmp_path, env, 20)
     assert ran.status == 0 and len(ran.out) <= 256 * 1024 + 1
     ran.out.encode()
-    ran = await run_hook("exec <&-; printf '\\377\\376{' >&2; exit 2", b"x" * 5_000_000, tmp_path, env, 20)
+    ran = await run_hook(shell("exec <&-; printf '\\377\\376{' >&2; exit 2"), b"x" * 5_000_000, tmp_path, env, 20)
     assert (ran.status, ran.err) == (2, "\ufffd\ufffd{")
-    ran = await run_hook(f"head -c {FLOOD * 2} /dev/zero; sleep 60", b"", tmp_path, env, 20)
+    ran = await run_hook(shell(f"head -c {FLOOD * 2} /dev/zero; sleep 60"), b"", tmp_path, env, 20)
     assert "printed more than" in ran.stopped
 
 
@@ -426,6 +446,37 @@ async def test_secrets_of_the_environment_are_not_handed_over_and_hooks_run_in_t
         seen = (tmp_path / "seen").read_text()
         assert "PLAIN=p" in seen and "MY_API_KEY" not in seen
         assert (tmp_path / "where").read_text().strip() == str(tmp_path)
+
+
+async def test_a_file_that_a_hook_starts_is_not_written_unasked(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in ("fmt.sh", "free.sh"):
+        (folder / name).write_text("true\n")
+    made = [calls(call("read", path=n), call("write", path=n, content="evil\n")) for n in ("free.sh", "fmt.sh")]
+    more = hook("turn_end", "sh ./fmt.sh; true")
+    async with Story(tmp_path, scripted([*made, "ok"]), interactive=False, more=more) as story:
+        await story.say("go")
+        assert (folder / "free.sh").read_text() == "evil\n" and (folder / "fmt.sh").read_text() == "true\n"
+        assert "rule ask write(fmt.sh)" in results(story)[-1].text
+
+
+async def test_a_projects_hook_runs_in_the_sandbox_and_the_users_own_does_not(tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    box.write_text('#!/bin/sh\necho boxed >> "$BOXED"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
+    box.chmod(0o755)
+    theirs = tmp_path / "project" / ".ullage" / "config.toml"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text(hook("prompt", "echo theirs >> ran"))
+    story = Story(tmp_path, scripted(["ok"]), more=hook("prompt", "echo mine >> ran"))
+    Trust(story.places).grant(theirs, theirs.read_bytes())
+    async with story:
+        workspace = story.session.workspace
+        workspace.sandbox = Sandbox(str(box))
+        workspace.environ = {"PATH": "/usr/bin:/bin", "BOXED": str(tmp_path / "boxed")}
+        await story.say("x")
+        assert (story.folder / "ran").read_text() == "mine\ntheirs\n"
+        assert (tmp_path / "boxed").read_text() == "boxed\n"
 
 
 async def test_the_page_of_hooks_says_how_each_ended(tmp_path: Path) -> None:
