@@ -32,7 +32,7 @@ from compaction.view import first_line
 _ATTACHED = re.compile(r'\n\n<file path="[^"\n]*">\n.*\Z', re.DOTALL)
 
 # What the model is told when files go back and the conversation does not.
-TO_MODEL = "[the user put these files back to what they held earlier in this conversation: {files}]"
+TO_MODEL = "[the user made these files hold what they held at another time: {files}; read them before relying on them]"
 
 
 P = ParamSpec("P")

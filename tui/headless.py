@@ -117,7 +117,9 @@ def command_of(options: argparse.Namespace, stdin: TextIO | None) -> Command:
         case "undo":
             return Undo()
         case "rewind":
-            return Rewind(options.record, "both" if options.files else "conversation", back=False)
+            if options.back == bool(options.record):
+                raise Misused("rewind takes the number of a message of yours, or --back alone")
+            return Rewind(options.record, "both" if options.files else "conversation", back=options.back)
         case "pin":
             return Pin(options.id, on=not options.remove)
         case other:

@@ -28,11 +28,18 @@ LARGEST = 4 * 1024 * 1024
 # No folder of source code holds so many files side by side; caches and data sets do.
 MOST_BESIDE = 3_000
 
-# Git stores this many small files in about ten seconds the first time, and looks through them in 0.1 s after that.
-MOST_FILES = 30_000
+# Git stores a thousand small files in 0.3 to 0.8 seconds the first time, and looks through them in 0.1 s after that: a
+# project that ignores what it builds has fewer, one that does not would hold its first change up for half a minute.
+MOST_FILES = 10_000
 
-# A first snapshot of the largest project that is not cut; a git that takes longer hangs. Seconds.
-PATIENCE = 30.0
+# The same time again for their bytes: 64 MiB are compressed and written in about three seconds.
+MOST_BYTES = 64 * 1024 * 1024
+
+# What a file costs beside its bytes, as so many bytes: which of two folders is the larger to keep.
+EACH = 8 * 1024
+
+# Twice a first snapshot of the largest project that is not cut, on a busy machine. Seconds.
+PATIENCE = 20.0
 
 # Permission bits that say no more than git keeps: whether a file can be run.
 USUAL = frozenset({0o644, 0o664, 0o755, 0o775})
@@ -51,6 +58,7 @@ _QUIET = {
     "core.excludesFile": os.devnull,
     "core.attributesFile": os.devnull,
     "core.bigFileThreshold": "512m",
+    "core.looseCompression": "1",
     "core.fsync": "none",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -63,6 +71,10 @@ _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding\n"
 
 class GitFailed(Exception):
     """Git is missing, failed or took too long; the text is a sentence part."""
+
+
+class TooSlow(GitFailed):
+    """It took too long, and would again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +111,7 @@ class Git:
     program: str = "git"
     outside: Sequence[Path] = ()
     apart: Path | None = None
+    patience: float = PATIENCE
     said: list[str] = field(default_factory=list)
 
     # ── making a tree ──
@@ -149,16 +162,20 @@ class Git:
         """Takes whole folders with too many files out of `fresh`, and out of every later tree."""
         beside = Counter(os.path.dirname(path) for path in fresh)
         shut = [folder for folder, count in beside.items() if folder and count > MOST_BESIDE]
-        left = [path for path in fresh if not _within(path, shut)]
-        while len(left) > MOST_FILES:
-            tops = Counter(path.split("/", 1)[0] for path in left if "/" in path)
+        left = {path: self._size(path) for path in fresh if not _within(path, shut)}
+        while len(left) > MOST_FILES or sum(left.values()) > MOST_BYTES:
+            tops: Counter[str] = Counter()
+            for path, size in left.items():
+                if "/" in path:
+                    tops[path.split("/", 1)[0]] += size + EACH
             if not tops:
                 raise GitFailed("there are too many files in the project's own folder")
-            shut.append(tops.most_common(1)[0][0])
-            left = [path for path in left if not _within(path, shut)]
+            largest = tops.most_common(1)[0][0]
+            shut.append(largest)
+            left = {path: size for path, size in left.items() if not path.startswith(f"{largest}/")}
         if not shut:
             return
-        fresh[:] = left
+        fresh[:] = list(left)
         with (self.folder / "info" / "exclude").open("a", encoding="utf-8", errors="surrogateescape") as file:
             file.writelines(f"{_pattern(folder, folder=True)}\n" for folder in shut)
         gone = [path for path in self._names("ls-files", "-z") if _within(path, shut)]
@@ -167,6 +184,14 @@ class Git:
         named = ", ".join(f"{folder}/" for folder in shut[:3]) + (", …" if len(shut) > 3 else "")
         self.said.append(f"too many files to keep copies of in {named}: a rewind cannot bring those back")
 
+    def _size(self, path: str) -> int:
+        """Bytes that a copy would take; none for what is left out by itself."""
+        try:
+            size = os.lstat(f"{self.root}/{path}").st_size
+        except OSError:
+            return 0
+        return 0 if size > LARGEST else size
+
     def _sorted_out(self, fresh: Iterable[str], rights: dict[str, int]) -> tuple[list[str], list[str], list[str]]:
         """What goes into the tree, what must not (any more), and which of that for its size."""
         wanted: list[str] = []
@@ -174,7 +199,7 @@ class Git:
         large: list[str] = []
         for path in fresh:
             try:
-                status = os.lstat(self.root / path)
+                status = os.lstat(f"{self.root}/{path}")
             except OSError:
                 wanted.append(path)  # gone: it goes out of the index
                 continue
@@ -244,11 +269,13 @@ class Git:
         settings = [part for key, value in _QUIET.items() for part in ("-c", f"{key}={value}")]
         try:
             done = subprocess.run(
-                [self.program, *settings, *words], input=stdin, capture_output=True, timeout=PATIENCE, check=False,
+                [self.program, *settings, *words], input=stdin, capture_output=True, timeout=self.patience, check=False,
                 cwd=self.root, env=self._environment(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise GitFailed(f"git {words[0]} took more than {PATIENCE:.0f} seconds") from None
+            # Whoever calls is alone with this folder, and the process that held the lock was killed.
+            (self.apart or self.folder).joinpath("index.lock").unlink(missing_ok=True)
+            raise TooSlow(f"git {words[0]} took more than {self.patience:.0f} seconds") from None
         except OSError as error:
             raise GitFailed(f"git cannot be run: {error.strerror or error}") from error
         if done.returncode != 0:

@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from agent.places import project
-from agent.shadow.git import LARGEST, Entry, Git, GitFailed, Tree
+from agent.shadow.git import LARGEST, Entry, Git, GitFailed, TooSlow, Tree
 from agent.shadow.snapshots import Seen, Shelf, Snapshot, joined, look, named
 
 NAME = "shadow"
@@ -130,12 +130,15 @@ class Keeper:
     def _taken(self, moment: str, record: int, said: list[str]) -> Snapshot:
         """A snapshot of all files, or one that says nothing yet where there is no git."""
         made = Snapshot(self._next(), "after" if moment == "after" else "before", record)
-        if self._git is None:
+        if self._git is None and not self._said:
             self._once("git is not installed: only what write and edit change can be brought back", said)
+        if self._git is None:
             return made
         try:
             tree = self._git.tree()
         except (GitFailed, OSError) as error:
+            if isinstance(error, TooSlow):
+                self._git = None
             self._once(
                 f"the files could not be kept ({error}); only what write and edit change can be brought back", said
             )

@@ -57,6 +57,7 @@ def ended(finished: Finished) -> tuple[Busy, Finished, Idle]:
         ("pin last 12", Pin(12)),
         ("rewind last 12", Rewind(12)),
         ("rewind last 12 --files", Rewind(12, "both")),
+        ("rewind last --back", Rewind(0, back=True)),
         ("pin last 12 --remove", Pin(12, on=False)),
     ],
 )
@@ -92,6 +93,11 @@ def test_compact_gives_its_end_as_one_line() -> None:
             "error": None,
         }
     ]
+
+
+@pytest.mark.parametrize("line", ["rewind last", "rewind last 3 --back"])
+def test_a_rewind_to_nowhere_is_a_mistake(line: str) -> None:
+    assert run(line).code == 2
 
 
 def test_rewind_says_what_went_back() -> None:

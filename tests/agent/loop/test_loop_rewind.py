@@ -85,7 +85,7 @@ async def test_files_alone_go_back_and_the_model_is_told(tmp_path: Path) -> None
         assert not (story.folder / "a.txt").exists()
         assert story.bodies(Rewound) == []
         await story.say("go on")
-        assert "the user put these files back" in spoken(story.requests[-1])
+        assert "the user made these files hold what they held" in spoken(story.requests[-1])
         assert "read it" in spoken(story.requests[-1])
 
 

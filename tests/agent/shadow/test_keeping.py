@@ -297,6 +297,39 @@ def test_a_git_that_fails_stops_nothing(tmp_path: Path) -> None:
     assert list(place.changed(message)) == ["a.txt"]
 
 
+def test_a_git_that_takes_too_long_is_asked_once(tmp_path: Path) -> None:
+    slow = tmp_path / "slow-git"
+    slow.write_text(f"#!/bin/sh\necho x >> {tmp_path}/asked\nexec sleep 60\n")
+    slow.chmod(0o755)
+    place = Place(tmp_path, git=str(slow))
+    assert place.keeper._git is not None
+    place.keeper._git.patience = 0.2
+    place.write("a.txt", "one\n")
+    message = place.message()
+    for text in ("two\n", "three\n"):
+        place.before("a.txt")
+        place.write("a.txt", text)
+        place.after()
+    assert (tmp_path / "asked").read_text() == "x\n"
+    assert len(place.said) == 1 and "took more than" in place.said[0]
+    assert list(place.changed(message)) == ["a.txt"]
+
+
+def test_a_project_of_too_many_files_is_kept_without_its_largest_folders(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    each = shadow_git.MOST_BESIDE - 1
+    for top in ("one", "two", "three", "four"):
+        for n in range(each):
+            place.write(f"{top}/{n}", "")
+    place.write("a.txt", "one\n")
+    message = place.message()
+    place.before()
+    place.write("a.txt", "two\n")
+    place.after()
+    assert len(place.said) == 1 and "too many files" in place.said[0]
+    assert list(place.changed(message)) == ["a.txt"]
+
+
 def test_nothing_is_written_through_a_link_or_out_of_the_project(tmp_path: Path) -> None:
     place = Place(tmp_path)
     outside = tmp_path / "outside"
