@@ -11,11 +11,9 @@ Invariants
 
 from __future__ import annotations
 
-import json
-
 from agent.mcp.names import server_of, server_part
 from agent.mcp.servers import Servers
-from agent.mcp.tool import equipped
+from agent.mcp.tool import equipped, named
 from agent.request import canonical
 from agent.session import Session
 from compaction.records import AssistantSaid, Reloaded
@@ -39,14 +37,13 @@ def theirs(servers: Servers | None, known: tuple[str, ...] = ()) -> tuple[str, .
 
 def name_of(text: str) -> str:
     """The tool that a canonical schema is about."""
-    function = json.loads(text).get("function")
-    return str(function.get("name")) if isinstance(function, dict) else ""
+    return named(text)[0]
 
 
 def wanted(session: Session) -> tuple[str, ...]:
     """The list the session would have if it started now; ours stay as they were at its start."""
     view, servers = session.view, session.kit.servers
-    if servers is None or not servers.held:
+    if servers is None:
         return view.tools
     ours = tuple(text for text in view.tools if server_of(name_of(text)) is None)
     return ours + theirs(servers, view.tools)

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TIMEOUT, create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import Implementation, ToolListChangedNotification
 
@@ -31,6 +31,12 @@ PAGES = 100
 
 # A server that changes its list often says so often; asked once for all that came within this time. Seconds.
 SETTLE = 0.2
+
+# One that never stops saying so is asked ever more seldom; seconds.
+LONGEST_PAUSE = 60.0
+
+# Characters of one text of a result: what is shown is a preview anyway, and what is kept should open in an editor.
+MOST_TEXT = 10_000_000
 
 # Deeper schemas and results are no data but an attack on JSON readers; levels.
 DEEPEST = 64
@@ -124,12 +130,14 @@ class Connection:
             info = self._client.server_info
             said = "" if info is None else f"{info.name} {info.version}"
             self.started.set_result({"tools": listed, "server": said})
+            pause = SETTLE
             while not self._stop.is_set():
                 await self._news.wait()
                 self._news.clear()
                 if not self.over:
-                    await asyncio.sleep(SETTLE)
+                    await asyncio.sleep(pause)
                     self._changed(await self._list())
+                    pause = min(2 * pause, LONGEST_PAUSE)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> Message:
         """One call. Raises `Ended`, `TimeoutError`, and what the library raises."""
@@ -150,6 +158,9 @@ class Connection:
         spec = self._spec
         if spec["url"]:
             client = create_mcp_http_client(headers=dict(spec["headers"]))
+            # Connecting, silence, sending, waiting for a connection; a long call is silent as long as it may take.
+            silence = max(MCP_DEFAULT_SSE_READ_TIMEOUT, spec["timeout"])
+            client.timeout = (MCP_DEFAULT_TIMEOUT, silence, MCP_DEFAULT_TIMEOUT, MCP_DEFAULT_TIMEOUT)
             client.event_hooks["response"] = [self._note]
             return streamable_http_client(spec["url"], http_client=await stack.enter_async_context(client))
         command, *rest = spec["command"]
@@ -209,7 +220,7 @@ def answer_of(result: Any) -> Message:
     for block in result.content:
         match block.type:
             case "text":
-                texts.append(block.text)
+                texts.append(_cut(block.text))
             case "image":
                 images.append([block.mime_type, block.data])
             case "audio":
@@ -219,13 +230,18 @@ def answer_of(result: Any) -> Message:
             case "resource":
                 inside = block.resource
                 text = getattr(inside, "text", None)
-                texts.append(text if text is not None else f"[resource {inside.uri}, which is no text]")
+                texts.append(_cut(text) if text is not None else f"[resource {inside.uri}, which is no text]")
             case other:
                 texts.append(f"[a part of the unknown kind {other}]")
     if not any(text.strip() for text in texts) and result.structured_content is not None:
         deep = deeper_than(result.structured_content, DEEPEST)
         texts = ["[a result nested too deep]" if deep else json.dumps(result.structured_content, ensure_ascii=False)]
     return {"texts": texts, "images": images, "failed": bool(result.is_error)}
+
+
+def _cut(text: str) -> str:
+    left = len(text) - MOST_TEXT
+    return text if left <= 0 else f"{text[:MOST_TEXT]}\n[{left:,} more characters were cut off]"
 
 
 def _described(tool: Any) -> Message:

@@ -73,6 +73,7 @@ class Server:
             "env": {name: _filled(value, environ) for name, value in self.env.items()},
             "cwd": self.cwd,
             "url": self.url,
+            "timeout": self.timeout,
             "headers": {name: _filled(value, environ) for name, value in self.headers.items()},
         }
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from agent.mcp.names import server_of
 from agent.mcp.offered import Offered
@@ -119,9 +119,17 @@ def equipped(texts: Sequence[str], servers: Servers | None) -> dict[str, Tool]:
     """The tools of a session by name: ours, and those of servers that its schemas (canonical JSON) name."""
     tools: dict[str, Tool] = {tool.name: tool for tool in TOOLS}
     for text in texts:
-        schema: Mapping[str, object] = json.loads(text)
-        function = schema.get("function")
-        name = function.get("name") if isinstance(function, dict) else None
-        if isinstance(name, str) and name not in tools:
-            tools[name] = McpTool(dict(schema), servers)
+        name, schema = named(text)
+        if name and name not in tools:
+            tools[name] = McpTool(schema, servers)
     return tools
+
+
+def named(text: str) -> tuple[str, Schema]:
+    """A schema and the name in it; no name where a log holds something else."""
+    try:
+        schema = json.loads(text)
+        name = schema["function"]["name"]
+    except (ValueError, KeyError, TypeError):
+        return "", {}
+    return (name, schema) if isinstance(name, str) else ("", {})
