@@ -108,7 +108,8 @@ async def prune(session: Session, command: Prune) -> Finished:
     record = await compactor.prune(session, gates.Prune(Gate.ASKED, plan))
     body = record.body
     before, after = getattr(body, "before", 0), getattr(body, "after", 0)
-    text = f"pruned {len(plan.records)} results: {before:,} to {after:,} tokens"
+    what = "1 result" if len(plan.records) == 1 else f"{len(plan.records):,} results"
+    text = f"pruned {what}: {before:,} to {after:,} tokens"
     return Finished("prune", True, 0, tag(Gate.ASKED, Outcome.PRUNED), text, before, after)
 
 

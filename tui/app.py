@@ -67,7 +67,7 @@ from tui.desk import Choices, Desk
 from tui.dialogs import Approval
 from tui.first_use import FirstUse
 from tui.jobs_screen import JobsScreen
-from tui.meter_bar import SHORT_ROWS, MeterBar
+from tui.meter_bar import SHORT_ROWS, TALL_ROWS, MeterBar
 from tui.overlay import Overlay
 from tui.palette import ULLAGE_DARK, ULLAGE_LIGHT
 from tui.plain import only_ascii
@@ -92,7 +92,7 @@ class UllageApp(App[int]):
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "Ullage"
     ENABLE_COMMAND_PALETTE = False
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT_ROWS, "-tall")]  # noqa: RUF012 - as textual declares it
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT_ROWS, "-middle"), (TALL_ROWS, "-tall")]  # noqa: RUF012 - as textual declares it
 
     def __init__(
         self,

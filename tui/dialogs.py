@@ -24,13 +24,15 @@ from textual.widgets import Input, Static
 
 from agent.wire import Answer, Asking, Choice, Interrupt
 from tui.front import KEYS, SETTLE
+from tui.meter_bar import TALL_ROWS
 from tui.plain import safe
 from tui.present import lasting, question
 from tui.prompt import Wished
 
-# The rows around what would happen, on a screen with room: two of the conversation, the activity, the panel's title,
-# margins, choices and border (3 + 2 + 4 + 2), the prompt, the meter and the foot (3 + 2 + 1).
-AROUND = 20
+# The rows around what would happen: two of the conversation, the activity, the panel's title, choices and border
+# (2 + 4 + 2), the meter and the foot (2 + 1); with room for them also its margins and the prompt (2 + 3).
+AROUND = 14
+ROOMY = 5
 
 # Fewer rows show nothing of a diff; the short layout leaves room for these on twelve lines.
 LEAST_BODY = 3
@@ -153,7 +155,8 @@ class Approval(Vertical, can_focus=True):
 
     def on_resize(self) -> None:
         """What would happen takes the rows that title, choices and the rest of the screen leave."""
-        self.query_one("#body").styles.max_height = max(LEAST_BODY, self.app.size.height - AROUND)
+        rows = self.app.size.height
+        self.query_one("#body").styles.max_height = max(LEAST_BODY, rows - AROUND - (ROOMY if rows >= TALL_ROWS else 0))
         self.call_after_refresh(self._to_change)
 
     def _ask_why(self, *, on: bool) -> None:

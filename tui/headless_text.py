@@ -18,6 +18,7 @@ from datetime import datetime
 from agent.wire import Gated, Inspected, Meter, Plan
 from compaction.records import Outcome, ToolReturned
 from tui.plain import dollars, one_line, percent, safe, seconds
+from tui.wording import FAILURES, GATES
 
 # A title wider than this pushes the numbers off an 80-column terminal, cells.
 TITLE = 48
@@ -173,10 +174,12 @@ def plan(plan: Plan) -> str:
 
 def gate(event: Gated) -> str:
     """A rewrite, or one that was refused or failed."""
-    sizes = f"{event.before:,} to {event.after:,} tokens"
-    done = event.outcome in (Outcome.SPILLED, Outcome.PRUNED, Outcome.COMPACTED)
-    said = f"{event.outcome}, {sizes}" if done else f"nothing was rewritten at {event.before:,} tokens"
-    return f"context: {said} [{event.tag}]" + (f": {one_line(event.text, 300)}" if event.text else "")
+    why = next((words for gate, words in GATES.items() if gate == event.gate), event.gate)
+    told = f": {one_line(event.text, 300)}" if event.text else ""
+    if event.outcome in (Outcome.SPILLED, Outcome.PRUNED, Outcome.COMPACTED):
+        return f"context: {event.outcome}, {event.before:,} to {event.after:,} tokens ({why}){told}"
+    failed = next((words for outcome, words in FAILURES.items() if outcome == event.outcome), event.outcome)
+    return f"context: {failed[:1].lower()}{failed[1:].rstrip('.')} ({why}, at {event.before:,} tokens){told}"
 
 
 def tool(result: ToolReturned) -> str:

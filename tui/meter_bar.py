@@ -20,6 +20,9 @@ from tui.palette import palette
 # On a screen shorter than this one line is all the meter may take, rows.
 SHORT_ROWS = 16
 
+# From here on there is room for a question, the draft and the air between them, rows.
+TALL_ROWS = 30
+
 
 class MeterBar(Widget, can_focus=False):
     """The context meter at the foot of the screen."""

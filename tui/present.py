@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from agent.wire import (
+    MODE_NAMES,
     Appended,
     Asking,
     Busy,
@@ -351,12 +352,13 @@ def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed) 
             said = FAILURES.get(outcome, f"Nothing was changed: {outcome}.")
             told = f" {sentence(one_line(detail, 300))}" if detail else ""
             where = "" if gate is Gate.ASKED else f" ({GATES[gate]}, at {tokens(size)})"
-            return Block(key, "warning", body=f"{said}{told}{where} [{tag_of(body)}]")
+            return Block(key, "warning", body=f"{said}{told}{where}")
 
 
 def settings(key: str, body: SettingsChanged) -> Iterator[Block]:
     """One quiet line for what the user switched."""
-    named = [("model", body.model), ("budget", body.budget), ("mode", body.mode), ("effort", body.effort)]
+    mode = next((words for known, words in MODE_NAMES.items() if known == body.mode), body.mode)
+    named = [("model", body.model), ("budget", body.budget), ("mode", mode), ("effort", body.effort)]
     named += [("endpoint", body.endpoint), ("name", body.name)]
     if said := [f"{name} is now {one_line(value, 60)}" for name, value in named if value is not None]:
         yield Block(key, "quiet", body=f"{', '.join(said)}.")

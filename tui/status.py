@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import get_args
 
+from rich.cells import cell_len
 from textual.app import RenderResult
 from textual.content import Content
 from textual.reactive import reactive, var
@@ -97,7 +98,10 @@ class Activity(Widget, can_focus=False):
             spin = glyphs.spin[int(self._now() / SPIN) % len(glyphs.spin)]
             facts = [seconds(self.elapsed())] + ([f"{tokens(self._streamed)} tokens"] if self._streamed else [])
             tail = f"  {f' {glyphs.dot} '.join([*facts, 'esc stops'])}"
-            line = Content.assemble((f"{spin} ", variables["primary"]), self.doing, (tail, "dim"))
+            # How to stop stays in view, however long a command is.
+            room = max(8, self.size.width - cell_len(tail) - len(spin) - 1)
+            doing = Content(self.doing).truncate(room, ellipsis=True)
+            line = Content.assemble((f"{spin} ", variables["primary"]), doing, (tail, "dim"))
         if self.below > 0:
             jump = f"{plural(self.below, 'line')} below {glyphs.dot} ctrl+end"
             room = max(0, self.size.width - line.cell_length - len(jump) - 1)

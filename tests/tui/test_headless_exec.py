@@ -52,7 +52,7 @@ def test_what_the_model_says_between_its_calls_and_what_ran_goes_to_standard_err
 def test_a_rewrite_is_said_on_standard_error() -> None:
     gate = Gated("proactive", "compacted", "proactive.compacted", 151_200, 42_100)
     ran = run("exec go", (Busy("turn"), gate, DONE))
-    assert "ullage: context: compacted, 151,200 to 42,100 tokens [proactive.compacted]\n" in ran.err
+    assert "ullage: context: compacted, 151,200 to 42,100 tokens (over the trigger)\n" in ran.err
 
 
 def test_the_last_words_are_the_answer_when_a_turn_ends_on_calls_that_nobody_runs() -> None:

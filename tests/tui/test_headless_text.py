@@ -99,13 +99,15 @@ def test_an_empty_plan_is_a_sentence() -> None:
     assert headless_text.plan(empty) == "nothing to prune: there are no tool results in the view"
 
 
-def test_a_gate_says_what_it_did_and_its_tag() -> None:
+def test_a_gate_says_what_it_did_and_why_in_words() -> None:
     did = Gated("proactive", "compacted", "proactive.compacted", 151_200, 42_100, "working budget reached")
     failed = Gated("asked", "summary_empty", "asked.summary_empty.no_prior", 9_000, 9_000)
     assert headless_text.gate(did) == (
-        "context: compacted, 151,200 to 42,100 tokens [proactive.compacted]: working budget reached"
+        "context: compacted, 151,200 to 42,100 tokens (over the trigger): working budget reached"
     )
-    assert headless_text.gate(failed) == "context: nothing was rewritten at 9,000 tokens [asked.summary_empty.no_prior]"
+    assert headless_text.gate(failed) == (
+        "context: the model returned an empty summary; it was not used (asked for, at 9,000 tokens)"
+    )
 
 
 def test_a_tool_says_how_it_ended() -> None:

@@ -145,11 +145,10 @@ def test_every_gate_has_its_words() -> None:
     assert set(GATES) == set(Gate)
 
 
-def test_a_failed_compaction_says_what_was_kept_and_its_tag() -> None:
+def test_a_failed_compaction_says_what_was_kept_and_why() -> None:
     (text,) = shown(said(CompactionFailed(Gate.PROACTIVE, Outcome.NOT_SMALLER, "", 31_000, prior=True)))
     assert text == (
-        "The summary would not have made the conversation smaller; it was not used."
-        " (over the trigger, at 31k) [proactive.not_smaller.with_prior]"
+        "The summary would not have made the conversation smaller; it was not used. (over the trigger, at 31k)"
     )
 
 
