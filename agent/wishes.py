@@ -266,7 +266,10 @@ async def shell(session: Session, command: Shell) -> End:
         await before_change(session, "bash", Need("run", command=command.command))
         result = await tool.run({"command": command.command}, session.workspace, call)
     except asyncio.CancelledError:
-        session.workspace.cut_short.pop(call, None)
+        printed = clean(session.workspace.cut_short.pop(call, "")).rstrip("\n")
+        if command.join and printed:
+            text = f"I ran `{command.command}` and stopped it; until then it had printed:\n\n{printed}"
+            await session.append(replace(admit(session, text), how="shell"))
         session.tell("the command was stopped", "warning")
         return End("interrupted", None, 130)
     text = f"I ran `{command.command}`:\n\n{clean(result.text)}"

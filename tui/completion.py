@@ -132,6 +132,11 @@ def _score(wanted: str, folded: str, found: re.Match[str]) -> int:
         score += 30
     if folded == wanted:
         score += 50
+    if f"/{wanted}" in f"/{folded}":
+        score += 20
+    if "." not in wanted and (folded.startswith(".") or "/." in folded):
+        # What a dot hides is seldom meant; whoever means it types the dot.
+        score -= 40
     start = found.start()
     if start == 0 or not folded[start - 1].isalnum():
         score += 10

@@ -44,14 +44,16 @@ class Live:
     doing: str = ""
     queue: tuple[str, ...] = ()
     tail: str = ""
-    since: float = 0.0
+    began: float = 0.0
+    since: float = 0.0  # what the work is at, where that has a clock of its own
     streamed: int = 0
     passing: str = ""
     jobs: int = 0
 
     def begin(self, what: str) -> None:
         """Work began."""
-        self.doing, self.since, self.streamed, self.passing = DOING.get(what, "working"), self.now(), 0, ""
+        self.doing, self.streamed, self.passing = DOING.get(what, "working"), 0, ""
+        self.began = self.since = self.now()
 
     def end(self) -> None:
         """Work ended."""
@@ -59,10 +61,12 @@ class Live:
 
     def elapsed(self) -> float:
         """Seconds since the work began."""
-        return self.now() - self.since
+        return self.now() - self.began
 
     def note(self, event: Progress | ToolRunning | Streaming) -> None:
         """What the work is at."""
+        # Only what reports them has tokens and a clock of its own: a compaction's are over with it.
+        self.streamed, self.since = 0, self.began
         match event:
             case Progress(what=what, tokens=streamed, elapsed=elapsed):
                 self.doing, self.streamed, self.since = safe(what), streamed, self.now() - elapsed
@@ -92,7 +96,7 @@ class Live:
             return out + prose(question.hint, width, "class:hint", "? ")[: 3 if short else 6]
         if self.doing:
             spinner = PLAIN_SPINNER if ascii else SPINNER
-            facts = [seconds(self.elapsed())] + ([f"{tokens(self.streamed)} tokens"] if self.streamed else [])
+            facts = [seconds(self.now() - self.since)] + ([f"{tokens(self.streamed)} tokens"] if self.streamed else [])
             spin = spinner[int(self.now() / SPIN) % len(spinner)]
             tail = "  " + " · ".join([*facts, "esc stops"])
             doing = cut(self.doing, max(8, width - len(tail) - 3))

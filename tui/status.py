@@ -47,13 +47,14 @@ class Activity(Widget, can_focus=False):
         super().__init__(id=id)
         self.set_reactive(Activity.ascii, ascii)
         self._now = now
-        self._since = 0.0
+        self._began = self._since = 0.0  # the work, and what it is at where that has a clock of its own
         self._streamed = 0
         self._timer: Timer | None = None
 
     def begin(self, what: str) -> None:
         """Work began."""
-        self._since, self._streamed = self._now(), 0
+        self._began = self._since = self._now()
+        self._streamed = 0
         self.doing = DOING.get(what, "working")
         if self._timer is None:
             self._timer = self.set_interval(SPIN, self.refresh)
@@ -67,13 +68,14 @@ class Activity(Widget, can_focus=False):
 
     def elapsed(self) -> float:
         """Seconds since the work began."""
-        return self._now() - self._since
+        return self._now() - self._began
 
     def note(self, event: Progress | ToolRunning | Streaming | Asking) -> None:
         """What the work is at."""
         if not self.doing:
             return
-        self._streamed = 0  # only what reports them has any: a compaction's are over with it
+        # Only what reports them has tokens and a clock of its own: a compaction's are over with it.
+        self._streamed, self._since = 0, self._began
         match event:
             case Progress(what=what, tokens=streamed, elapsed=elapsed):
                 self.doing, self._streamed, self._since = safe(what), streamed, self._now() - elapsed
@@ -96,7 +98,9 @@ class Activity(Widget, can_focus=False):
         line = Content("")
         if self.doing:
             spin = glyphs.spin[int(self._now() / SPIN) % len(glyphs.spin)]
-            facts = [seconds(self.elapsed())] + ([f"{tokens(self._streamed)} tokens"] if self._streamed else [])
+            facts = [seconds(self._now() - self._since)] + (
+                [f"{tokens(self._streamed)} tokens"] if self._streamed else []
+            )
             tail = f"  {f' {glyphs.dot} '.join([*facts, 'esc stops'])}"
             # How to stop stays in view, however long a command is.
             room = max(8, self.size.width - cell_len(tail) - len(spin) - 1)

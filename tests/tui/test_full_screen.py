@@ -47,6 +47,7 @@ from tui.keys import key_help
 from tui.live import Live
 from tui.meter_bar import MeterBar
 from tui.pickers import Picker
+from tui.plain import seconds
 from tui.plans import PlanScreen, ReviewScreen
 from tui.popup import Popup
 from tui.prompt import Prompt
@@ -508,14 +509,18 @@ async def test_few_rows_of_a_diff_begin_at_what_it_changes() -> None:
         await s.settle(lambda: body.scroll_y == 0)
 
 
-async def test_a_compaction_leaves_its_count_of_tokens_behind() -> None:
+async def test_a_compaction_leaves_its_count_of_tokens_and_its_clock_behind() -> None:
     async with screen() as s:
-        await s.play(*Tape().opened(), Busy("turn"), Progress("compacting", 1_234, 2.0))
+        await s.play(*Tape().opened(), Busy("turn"), Progress("compacting", 1_234, 7_200.0))
         activity = s.app.query_one(Activity)
         assert "tokens" in str(activity.render())
+        clock = seconds(7_200)
+        assert clock in str(activity.render())
         await s.play(ASK)
         assert "waiting for your answer" in str(activity.render())
         assert "tokens" not in str(activity.render())
+        assert clock not in str(activity.render())
+        assert activity.elapsed() < 7_200  # what is told when the turn ends is the turn's own
 
 
 async def test_letters_typed_into_the_panel_do_not_reach_the_draft() -> None:

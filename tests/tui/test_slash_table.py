@@ -118,6 +118,12 @@ def test_the_files_own_name_counts_most() -> None:
     assert completion.rank("zzz", files) == []
 
 
+def test_what_a_dot_hides_comes_after_what_it_does_not() -> None:
+    files = [".github/ISSUE_TEMPLATE/tabulate.yml", "tabulate/__init__.py", "docs/.tabs/tabulate.md"]
+    assert completion.rank("tabul", files)[0] == "tabulate/__init__.py"
+    assert completion.rank(".github", files) == [".github/ISSUE_TEMPLATE/tabulate.yml"]
+
+
 def test_the_newest_earlier_message_comes_first_and_once() -> None:
     found = completion.earlier("fix", ["fix a", "other", "fix b", "fix a"])
     assert [candidate.insert for candidate in found] == ["fix a", "fix b"]

@@ -378,6 +378,17 @@ async def test_a_shell_commands_output_waits_for_the_next_request(tmp_path: Path
         assert "private" not in spoken(story.requests[0])
 
 
+async def test_a_shell_command_that_was_stopped_leaves_what_it_had_printed(tmp_path: Path) -> None:
+    async with Story(tmp_path, scripted(["ok"])) as story:
+        story.send(Shell("echo half of it; exec sleep 600"))
+        await story.until(ToolRunning, lambda e: "half" in e.output)
+        await story.stop()
+        (said,) = story.bodies(UserSaid)
+        assert "stopped it" in said.text and "half of it" in said.text
+        await story.say("look")
+        assert "half of it" in spoken(story.requests[0])
+
+
 async def test_a_rewind_goes_on_from_before_a_message_and_erases_nothing(tmp_path: Path) -> None:
     async with Story(tmp_path, scripted(["one", "two", "three"])) as story:
         await story.say("first")
