@@ -112,8 +112,9 @@ def model_rows(
     yield from fresh("settings", [name_of(name) for name in named if name and name != "same"])
     asking.join(AT_ONCE)
     early = list(found)
-    yield from _served(kit, early)
-    given |= {one.model for one in early}
+    for row in _served(kit, early):
+        given.add(row.name)
+        yield row
     yield from fresh("embedded", [EMBEDDED_NAME] if embedded else [])
     names = kit.catalogue.names()
     ready = [name for name in names if kit.endpoints.way_in(name)[0]]
@@ -153,8 +154,14 @@ def _row(kit: Kit, name: str, group: Group) -> ModelRow | None:
 
 
 def _served(kit: Kit, found: Iterable[Served]) -> Iterator[ModelRow]:
-    """A server's models: what it says of itself, and what the settings say of it."""
+    """A server's models: what it says of itself, and what the settings say of it.
+
+    A model that the settings have at another address is that one: choosing it here would overwrite the address.
+    """
     for one in found:
+        base = kit.settings.entry_for(one.model).api_base
+        if base is not None and base.rstrip("/") != one.api_base:
+            continue
         endpoint, claim = Endpoint(one.model, one.model, one.api_base), kit.settings.claim_for(one.model)
         kit.catalogue.note_probe(endpoint, one.probed)
         window = kit.catalogue.window(endpoint, claim)

@@ -43,7 +43,8 @@ def _way(row: ModelRow) -> str:
 
 def switching(row: ModelRow, used: int) -> str:
     """The way in; what going on with it costs, and whether the conversation fits."""
-    return f"{row.way} · {_switching(row, used)}"
+    way = f"{row.way} (/key saves one)" if row.ready is False else row.way
+    return f"{way} · {_switching(row, used)}"
 
 
 def _switching(row: ModelRow, used: int) -> str:

@@ -219,7 +219,8 @@ class RemoteModel:
         if variable is not None:
             raise BadKey(
                 f"No API key for {endpoint.name}: set the environment variable {variable}, save it with "
-                f"`ullage keys set {provider_with(variable) or variable}`, or choose another model. Nothing was sent."
+                f"`ullage keys set {provider_with(variable) or variable}` or /key, or choose another model. "
+                "Nothing was sent."
             )
 
 

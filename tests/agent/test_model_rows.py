@@ -147,3 +147,13 @@ def test_no_answer_sends_the_question_elsewhere() -> None:
     with listening(away) as base, pytest.raises(OSError, match="302"):
         fetched(f"{base}/v1/models")
     assert heard == ["/v1/models"]
+
+
+def test_a_model_that_the_settings_have_elsewhere_is_not_taken_over_by_a_server_here(tmp_path: Path) -> None:
+    far = '[models."openai/qwen"]\napi_base = "https://gpu.example/v1"\n'
+    near = '[models."openai/qwen"]\napi_base = "http://127.0.0.1:8080/v1/"\n'
+    for n, (more, base) in enumerate(((far, None), (near, SERVED.api_base))):
+        kit = kit_of(Story(tmp_path / str(n), more=more))
+        rows = [r for r in model_rows(kit, "", embedded=False, look=lambda: [SERVED]) if r.name == "openai/qwen"]
+        assert rows[-1].api_base == base
+        assert rows[0].way == ("at https://gpu.example/v1" if base is None else "at http://127.0.0.1:8080/v1/")

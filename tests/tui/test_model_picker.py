@@ -56,7 +56,10 @@ def test_a_row_says_what_a_model_takes_costs_and_needs() -> None:
     assert facts(SERVER).split() == ["32.8k", "probed", "out", "?", "$?", "server"]
     assert facts(row("x", window=None, input=0.25, output=1.5)).startswith("?  ")
     assert switching(BIG, 61_400) == "A_KEY is set · in use now"
-    assert switching(row("x"), 61_400) == "needs A_KEY · 61.4k tokens to be read again, uncached, for $0.23"
+    assert (
+        switching(row("x"), 61_400)
+        == "needs A_KEY (/key saves one) · 61.4k tokens to be read again, uncached, for $0.23"
+    )
     assert "does not fit its limit of 28.7k" in switching(SERVER, 61_400)
     assert "at a price nobody knows" in switching(SERVER, 61_400)
 
