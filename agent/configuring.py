@@ -42,8 +42,8 @@ WHEN: Mapping[str, str] = {
 MODES: Mapping[Mode, str] = {
     "plan": "reads only; nothing is written or run",
     "ask": "asks before it writes or runs anything",
-    "edits": "writes in the folder unasked, asks before it runs",
-    "auto": "asks only outside the folder and where keys are",
+    "edits": "writes here unasked, asks to run",
+    "auto": "asks only outside the folder",
 }
 
 

@@ -40,9 +40,6 @@ SHORT = 16
 
 TITLE = "No model is chosen yet. At hand:"
 TITLE_ALONE = "No model is chosen yet; tab chooses:"
-# The mark before a row and the gap before what was found, cells.
-MARK, GAP = 2, 2
-
 HINT = "tab to choose · enter uses it · d always uses it · esc closes · or just type"
 
 
@@ -112,7 +109,7 @@ class FirstUse(Widget, can_focus=True):
     def _lines(self) -> list[tuple[str, str]]:
         found = [(one_line(row.model) + ("…" if row.model.endswith("/") else ""), one_line(row.found))
                  for row in self.rows]  # fmt: skip
-        saved = ("a provider's key", "/key anthropic keeps it, or `ullage keys set anthropic`")
+        saved = ("a provider's key", "kept by /key anthropic or `ullage keys set`")
         return [*found, saved, ("the tour", "two minutes, a recorded model, nothing is sent")]
 
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
@@ -129,9 +126,7 @@ class FirstUse(Widget, can_focus=True):
         shown = [Content.styled(title, "bold").truncate(width, ellipsis=True)]
         for index, (name, found) in enumerate(lines[first : first + limit], first):
             here = index == self.marked and self.has_focus
-            # A row that is too long for its column says all it can without one.
-            beside = wide + cell_len(found) + MARK + GAP <= width
-            label = Content(name).truncate(wide, pad=beside, ellipsis=True)
+            label = Content(name).truncate(wide, pad=True, ellipsis=True)
             row = Content.assemble("> " if here else "  ", label, "  ", (found, "dim")).truncate(width, ellipsis=True)
             shown.append(row.stylize(f"bold {primary}") if here else row)
         if self.app.size.height >= SHORT:
