@@ -269,11 +269,15 @@ class Servers:
             spec = held.server.spelled(self._environ)
         except Unset as unset:
             return f"the variable {unset} is not set, and the settings refer to it"
-        process = await self._host()
-        if process is None:
-            return f"our own process for servers does not start{self._why}"
-        exchange = process.open({**spec, "log": str(held.log), "patience": CONNECT}, "start")
-        message = await exchange.messages.get()
+        message: Message | None = None
+        for _ in range(2):  # it may have ended without a word; to start a server twice does no harm
+            process = await self._host()
+            if process is None:
+                return f"our own process for servers does not start{self._why}"
+            exchange = process.open({**spec, "log": str(held.log), "patience": CONNECT}, "start")
+            message = await exchange.messages.get()
+            if message is not None:
+                break
         if message is None:
             return "our own process for servers ended"
         if (error := message.get("error")) is not None:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from agent.mcp.servers import Servers
-from agent.wire import Asking, Reload, Told
+from agent.wire import Asking, Reload, Told, ToolRunning
 from compaction.records import Reloaded, Started, ToolReturned
 from tests.agent.loop.harness import Story, call, calls, is_prefix, prefix
 from tests.agent.mcp.waiting import alive, children, until
@@ -30,11 +30,6 @@ def the_servers(story: Story) -> Servers:
     return servers
 
 
-def ended(servers: Servers, name: str) -> bool:
-    servers.look()
-    return servers.held[name].state == "ended"
-
-
 async def gone(pid: int) -> None:
     """Waits until a process has ended."""
     await until(lambda: not alive(pid))
@@ -44,38 +39,49 @@ async def test_a_server_is_asked_about_used_killed_and_started_anew_and_every_re
     tmp_path: Path,
 ) -> None:
     ask = calls(call(NOW, timezone="Europe/Paris"))
-    async with Story(tmp_path, [ask, "It is late.", ask, "Later.", ask, "Latest."], more=TIME, mode="ask") as story:
+    says = [ask, "It is late.", ask, "It is gone.", ask, "Later.", ask, "Latest."]
+    async with Story(tmp_path, says, more=TIME, mode="ask") as story:
         names = [json.loads(text)["function"]["name"] for text in story.session.view.tools]
         assert names[-2:] == [CONVERT, NOW] and names[0] == "read"
 
         saying = asyncio.ensure_future(story.say("what time is it?"))
         asking = await story.until(Asking)
         assert (asking.title, asking.prefix) == ("time get_current_time timezone=Europe/Paris", "*")
-        assert '"timezone": "Europe/Paris"' in asking.command
+        assert asking.command == '{"timezone": "Europe/Paris"}'
         await story.answer("session")
         await saying
         (result,) = story.bodies(ToolReturned)
         assert '"timezone": "Europe/Paris"' in result.text and not result.failed
 
+        # Killed in the middle of a call.
         servers = the_servers(story)
-        (server,) = children(servers.pid)
+        (first,) = children(servers.pid)
+        os.kill(first, signal.SIGSTOP)
         mark = story.mark()
-        os.kill(server, signal.SIGKILL)
-        told = await story.until(Told, lambda event: "ended" in event.text, after=mark)
-        assert told.text.endswith("the next call starts it anew")
+        saying = asyncio.ensure_future(story.say("and now?"))
+        await story.until(ToolRunning, after=mark)
+        os.kill(first, signal.SIGKILL)
+        await saying
+        dead = story.bodies(ToolReturned)[-1]
+        assert dead.failed and dead.text.startswith("the MCP server time ended during the call (its log: ")
 
         await story.say("and now?")
         assert not story.bodies(ToolReturned)[-1].failed
-        (another,) = children(servers.pid)
-        assert another != server
+        (second,) = children(servers.pid)
+        assert second != first
 
+        # Killed while nobody asks, and then our own process too.
+        mark = story.mark()
+        os.kill(second, signal.SIGKILL)
+        told = await story.until(Told, lambda event: "ended" in event.text, after=mark)
+        assert told.text.endswith("the next call starts it anew")
         host = servers.pid
         assert host is not None
         os.kill(host, signal.SIGKILL)
-        await until(lambda: not alive(another) and ended(servers, "time"))
+        await gone(host)
         await story.say("and now, without our own process?")
         assert not story.bodies(ToolReturned)[-1].failed and servers.pid != host
-        assert story.answers == ["", "It is late.", "", "Later.", "", "Latest."]
+        assert story.answers == ["", "It is late.", "", "It is gone.", "", "Later.", "", "Latest."]
         assert all(is_prefix(a, b) for a, b in zip(story.requests, story.requests[1:], strict=False))
         leaving = [servers.pid, *children(servers.pid)]
     for pid in leaving:
