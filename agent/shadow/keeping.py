@@ -259,18 +259,30 @@ class Looking:
         mine: set[str] = set()
         theirs: set[str] = set()
         for one, other in pairwise(kept):
-            (mine if one.moment == "before" else theirs).update(self._between(one, other))
+            found = self._between(one, other)
+            if one.moment == "before":
+                mine |= found
+            else:
+                # Between two ends a restoring of ours may lie: what it replaced, nobody else changed.
+                theirs |= found - self._restored(one.number, other.number)
         (mine if kept[-1].moment == "before" else theirs).update(self._until_now(kept[-1]))
         for snapshot in kept:
             if snapshot.moment == "before":
                 mine.update(snapshot.copies)
-        found: list[Change] = []
+        changes: list[Change] = []
         for path in sorted(mine):
             was = self.at(path, since)
             now = self.current(path)
             if was is not None and now is not None and was[0] != now[0]:
-                found.append(Change(path, was[0], now[0], path in theirs))
-        return tuple(found)
+                changes.append(Change(path, was[0], now[0], path in theirs))
+        return tuple(changes)
+
+    def _restored(self, after: int, before: int) -> set[str]:
+        """Paths that restorings between two snapshots replaced."""
+        return {
+            path for snapshot in self.snapshots if snapshot.moment == "restored" and after < snapshot.number < before
+            for path in snapshot.copies
+        }  # fmt: skip
 
     def at(self, path: str, since: int) -> tuple[Entry | None] | None:
         """What was at a path when record `since` was written; None where nobody knows."""

@@ -161,3 +161,16 @@ async def test_a_pin_says_the_sizes_around_it(tmp_path: Path) -> None:
         await story.say("first")
         finished = await story.wish(Pin(said(story, "first")))
         assert finished.committed and 0 < finished.before == finished.after == story.meter.used
+
+
+async def test_what_was_put_back_is_not_taken_for_somebody_elses_change(tmp_path: Path) -> None:
+    replies = [*edits()[:4], calls(call("bash", command="echo four > a.txt")), "Again."]
+    async with Story(tmp_path, replies) as story:
+        for text in ("write it", "run it"):
+            await story.say(text)
+        await story.wish(Rewind(said(story, "run it"), "files"))
+        await story.wish(Rewind(said(story, "write it"), "ask"))
+        assert [(f.path, f.outside) for f in story.said(RewindOffered)[-1].files] == [("a.txt", False)]
+        await story.say("once more")
+        await story.wish(Rewind(said(story, "write it"), "ask"))
+        assert [(f.path, f.outside) for f in story.said(RewindOffered)[-1].files] == [("a.txt", False)]
