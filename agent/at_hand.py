@@ -65,7 +65,7 @@ def at_hand(
         of[one.api_base] = of.get(one.api_base, 0) + 1
         if of[one.api_base] <= OF_EACH:
             found.append(AtHand("server", one.model, one.found, one.api_base))
-    toy = "needs no key and no network; a toy, to try things"
+    toy = "needs no key, no network; toy-sized, for trying out"
     return [*_keys(keys, known), *found, *([AtHand("embedded", EMBEDDED_NAME, toy)] if embedded else [])]
 
 

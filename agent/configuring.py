@@ -87,11 +87,13 @@ async def change(session: Session, command: SetSetting) -> Finished:
     name = ".".join(path)
     when = WHEN.get(path[0] if path[0] == "keys" else name, AT_ONCE)
     if session.kit.load is None:
-        return Finished("settings", True, 0, None, f"{name} {said}; it counts {NEXT_START}")
+        return Finished("settings", True, 0, None, f"the setting {name} {said}; it counts {NEXT_START}")
     try:
         settings = await asyncio.to_thread(session.kit.load)
     except SettingsError as error:
-        return Finished("settings", False, 2, None, f"{name} {said}, but the settings cannot be used: {error}")
+        return Finished(
+            "settings", False, 2, None, f"the setting {name} {said}, but the settings cannot be used: {error}"
+        )
     before = session.kit.settings
     await take_in(session, settings)
     if path[0] == "permissions":
@@ -102,7 +104,7 @@ async def change(session: Session, command: SetSetting) -> Finished:
     )
     return Finished(
         "settings", True, 0, None,
-        f"{name} {said}, but {origin} is stronger" if stronger else f"{name} {said}; it counts {when}",
+        f"the setting {name} {said}" + (f", but {origin} is stronger" if stronger else f"; it counts {when}"),
     )  # fmt: skip
 
 

@@ -191,8 +191,8 @@ def _settings(text: str) -> Wish:
         return Say(f"/settings {key} takes a value, or default; /settings alone shows what it is.", "warning")
     if value.startswith('"') and value.endswith('"') and len(value) > 1:
         value = value[1:-1]
-    if key == "theme" and value != "default":
-        return SetTheme(value)
+    if key == "theme":
+        return SetTheme("auto" if value == "default" else value)
     return SetSetting(key, None if value == "default" else value)
 
 

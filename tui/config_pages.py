@@ -26,7 +26,8 @@ def settings(event: SettingsShown) -> list[Pick]:
 
 
 def _setting(row: SettingRow) -> Pick:
-    back = (Other("x", "takes it back", SetSetting(row.key, None)),) if row.own else ()
+    reset: Wish = SetTheme(AUTO) if row.key == "theme" else SetSetting(row.key, None)
+    back = (Other("x", "takes it back", reset),) if row.own else ()
     origin = "yours" if row.own else row.origin
     return Pick(
         f"{safe(row.key)} = {one_line(row.value, 60)}", WriteDraft(f"/settings {row.key} "), one_line(origin, 60), back,

@@ -19,12 +19,11 @@ class ThemePicker(Picker):
 
     def on_mount(self) -> None:
         """What leaving goes back to."""
+        # Textual calls the list's own handler as well.
         self._before = self.app.theme
-        super().on_mount()
 
     def on_option_list_option_highlighted(self) -> None:
         """Another theme is marked."""
-        super().on_option_list_option_highlighted()
         if self.marked is not None:
             self.app.theme = resolved(self.marked.label, self._environ, self.app.available_themes)
 

@@ -58,6 +58,7 @@ def test_the_commands_ask_for_the_pages_and_change_one_key() -> None:
     assert parse('/settings model "openai/x"') == SetSetting("model", "openai/x")
     assert parse("/settings context.budget default") == SetSetting("context.budget", None)
     assert parse("/settings theme dracula") == SetTheme("dracula") == parse("/theme dracula")
+    assert parse("/settings theme default") == SetTheme("auto")
     assert parse("/theme") == PickTheme()
     assert isinstance(parse("/settings mode"), Say)
 
@@ -101,6 +102,8 @@ async def test_a_theme_is_seen_while_it_is_marked_kept_when_chosen_and_gone_when
         await s.type("/theme")
         picker = await s.on(Picker)
         await s.settle(lambda: picker.query_one(OptionList).option_count > 3)
+        await s.pilot.pause()
+        assert picker.query_one(OptionList).option_count == len(s.app.available_themes) + 1
         await s.pilot.press(*"ullage-light")
         await s.settle(lambda: s.app.theme == "ullage-light")
         await s.press("escape")
