@@ -74,7 +74,7 @@ def _share_snapshots(source: Path, target: Path, before: int | None) -> None:
         return
     for name in ("copies", "git/objects"):
         _share(source / name, target / name)
-    for name in ("HEAD", "config", "index", "large", "info/attributes", "info/exclude"):
+    for name in ("HEAD", "config", "index", "told", "info/attributes", "info/exclude"):
         with suppress(FileNotFoundError):
             (target / "git" / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copy2(source / "git" / name, target / "git" / name)

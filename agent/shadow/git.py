@@ -125,8 +125,9 @@ class Git:
         self._leave_out_folders(fresh)
         rights: dict[str, int] = {}
         wanted, dropped, large = self._sorted_out(fresh, rights)
-        if large:
-            self._say_large(large)
+        self._say_once(large, "too large to keep a copy of: {}; a rewind cannot bring that back")
+        inner = [path for path in dropped if path.endswith("/")]
+        self._say_once(inner, "a repository inside this one is not kept: {}; a rewind cannot bring back what is in it")
         # First what is gone: a file may have taken the place of a folder, or a link.
         if gone or dropped:
             self._run("update-index", "-z", "--force-remove", "--stdin", stdin=_joined([*sorted(gone), *dropped]))
@@ -216,16 +217,19 @@ class Git:
                     rights[path] = stat.S_IMODE(status.st_mode)
         return wanted, dropped, large
 
-    def _say_large(self, large: Sequence[str]) -> None:
-        known = self.folder / "large"
+    def _say_once(self, left: Sequence[str], text: str) -> None:
+        """Says which paths are left out, each once in a session."""
+        if not left:
+            return
+        known = self.folder / "told"
         before = set(known.read_text("utf-8", "surrogateescape").split("\0")) if known.exists() else set()
-        new = [path for path in large if path not in before]
+        new = [path for path in left if path not in before]
         if not new:
             return
         if self.apart is None:
             known.write_text("\0".join({*before, *new}), encoding="utf-8", errors="surrogateescape")
         named = ", ".join(new[:3]) + (", …" if len(new) > 3 else "")
-        self.said.append(f"too large to keep a copy of: {named}; a rewind cannot bring that back")
+        self.said.append(text.format(named))
 
     # ── reading one ──
 

@@ -370,7 +370,9 @@ def test_a_nested_repository_is_left_alone(tmp_path: Path) -> None:
     place.write("inner/file", "two\n")
     place.write("a.txt", "two\n")
     place.after()
+    place.before()
     assert list(place.changed(message)) == ["a.txt"]
+    assert len(place.said) == 1 and "inner/" in place.said[0]
 
 
 def test_names_of_every_kind_come_back(tmp_path: Path) -> None:
