@@ -3,7 +3,8 @@
 Not what trusted files may do (that is `agent.settings`), and not what tools may do (`agent.permissions`).
 
 Invariants
- 1. Trust is in a file's bytes at its place: one byte changed, or the same bytes elsewhere, and it must be asked again.
+ 1. Trust is in a file's bytes at its place: one byte changed, or the same bytes elsewhere, reached by a link too, and it
+    must be asked again.
  2. What cannot be read is not trusted.
  3. A no for good is about the bytes too: changed content is asked about anew.
 """
@@ -70,5 +71,6 @@ class Trust:
 
 
 def _name(file: Path) -> str:
-    # Not `Path.resolve`, which raises for links that go round in a circle.
-    return os.fsencode(os.path.realpath(file)).decode("utf-8", "backslashreplace")
+    # Where a link in it leads counts for nothing (its project's folder is a real path already): by one, another project
+    # could borrow a trusted file, and the commands in that would run over there.
+    return os.fsencode(os.path.abspath(file)).decode("utf-8", "backslashreplace")

@@ -147,8 +147,10 @@ def files(folder: str) -> tuple[str, ...]:
     """The files under `folder` that git does not ignore, relative; without git, those a walk finds. Reads the disk."""
     try:
         done = subprocess.run(
-            ["git", "-C", folder, "ls-files", "-co", "--exclude-standard", "-z"],
+            # A repository's own configuration may name programs, to watch for changes or to fetch what it lacks: none.
+            ["git", "-c", "core.fsmonitor=false", "-C", folder, "ls-files", "-co", "--exclude-standard", "-z"],
             capture_output=True, timeout=GIT_PATIENCE, check=True, stdin=subprocess.DEVNULL,
+            env={**os.environ, "GIT_ALLOW_PROTOCOL": "none"},
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return tuple(_walk(folder))

@@ -83,7 +83,9 @@ def _git_files(root: str) -> list[str] | None:
         return None
     argv = [git, "-c", "core.fsmonitor=false", "-C", root, "ls-files", "-coz", "--exclude-standard"]
     try:
-        done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        # Nor may it be made to fetch what it lacks: that, too, is a program of the repository's choice.
+        quiet = {**os.environ, "GIT_ALLOW_PROTOCOL": "none"}
+        done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False, env=quiet)
     except OSError:
         return None
     if done.returncode != 0:

@@ -9,6 +9,7 @@ import pytest
 
 from agent.agreeing import agree
 from agent.permissions import Ask, Deny, judge
+from agent.places import under
 from agent.project_file import MOST_SHOWN, quoted_settings, unhidden
 from agent.settings import load
 from agent.tools import Need
@@ -204,6 +205,19 @@ async def test_a_hostile_file_keeps_nothing_from_opening(tmp_path: Path, kind: s
     async with Story(tmp_path, scripted(["a"])) as story:
         assert (await story.say("x")).stop == "done"
         assert story.said(Proposed) == []
+
+
+@pytest.mark.parametrize("linked", [".ullage", ".ullage/config.toml"])
+def test_a_trusted_file_cannot_be_borrowed_by_a_link_from_another_project(tmp_path: Path, linked: str) -> None:
+    file, places = project(tmp_path), under(tmp_path / "home")
+    assert agree(places, file.parent.parent, withdraw=False).trusted
+    other = tmp_path / "other"
+    (other / linked).parent.mkdir(parents=True)
+    (other / linked).symlink_to(file.parent.parent / linked)
+    found = load(other, places, {})
+    assert (found.untrusted, found.budget) == (other / ".ullage" / "config.toml", load(tmp_path, places, {}).budget)
+    assert agree(places, other, withdraw=False).code == 0
+    assert load(other, places, {}).budget == "20k"
 
 
 def test_what_cannot_be_seen_is_spelled_out() -> None:
