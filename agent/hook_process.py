@@ -5,7 +5,7 @@ Not what its output means (that is `agent.hook_answers`).
 Invariants
  1. Input and output are files: a hook that reads nothing, prints without end or leaves a child behind that holds them
     can neither block nor hang the program.
- 2. After its time, a flood or a cancellation nothing of it is alive.
+ 2. After its time, a flood, a cancellation or our own death nothing of it is alive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from agent.sanitise import decode
-from agent.tools.processes import MARK, Family
+from agent.tools.processes import MARK, Family, Guard
 
 # What is read of each output: an answer is a few lines, a summary a few pages. Bytes.
 MOST_OUTPUT = 256 * 1024
@@ -51,14 +51,16 @@ def shell(command: str) -> list[str]:
     return ["/bin/sh", "-c", command]
 
 
-async def run_hook(argv: Sequence[str], given: bytes, folder: Path, env: Mapping[str, str], seconds: float) -> Ran:
+async def run_hook(
+    argv: Sequence[str], given: bytes, folder: Path, env: Mapping[str, str], seconds: float, guard: Guard
+) -> Ran:
     """Runs a program with `given` on its standard input. Raises nothing but a cancellation."""
     try:
         files = await asyncio.to_thread(_files, given)
     except OSError as error:
         return Ran(None, stopped=f"it could not be started: {error.strerror or error}")
     try:
-        return await _watched(argv, files, folder, env, seconds)
+        return await _watched(argv, files, folder, env, seconds, guard)
     except OSError as error:
         return Ran(None, stopped=f"it could not be started: {error.strerror or error}")
     finally:
@@ -88,14 +90,17 @@ async def _watched(
     folder: Path,
     env: Mapping[str, str],
     seconds: float,
+    guard: Guard,
 ) -> Ran:
     mark = secrets.token_hex(12)
     given, out, err = files
+    guard.begin()
     process = await asyncio.create_subprocess_exec(
         *argv, cwd=folder, env={**env, MARK: mark}, stdin=given, stdout=out, stderr=err,
         start_new_session=True,
     )  # fmt: skip
     family, stopped, ended = Family(process.pid, mark), "", False
+    guard.watch(family)
     try:
         stopped = await _wait(process, (out, err), seconds)
         ended = not stopped
@@ -103,9 +108,12 @@ async def _watched(
         if not ended:
             family.kill()
             await asyncio.shield(process.wait())
+            guard.forget(family)
     if stopped:
         return Ran(None, *await asyncio.to_thread(_read, out, err), stopped)
     left = family if await asyncio.to_thread(family.alive) else None
+    if left is None:
+        guard.forget(family)
     return Ran(process.returncode, *await asyncio.to_thread(_read, out, err), "", left)
 
 

@@ -97,7 +97,7 @@ async def ask_one(session: Session, hook: Hook, fields: Mapping[str, Any]) -> An
     env, _ = workspace.environment.for_commands(workspace.environ)
     data = json.dumps(given, default=str).encode()
     with _shown(session, hook):
-        ran = await run_hook(_argv(session, hook, top), data, top, env, hook.timeout)
+        ran = await run_hook(_argv(session, hook, top), data, top, env, hook.timeout, workspace.jobs.guard)
     if ran.left is not None:
         workspace.left_running.add(ran.left)
     answer = answer_of(hook.event, ran)

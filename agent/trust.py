@@ -3,8 +3,8 @@
 Not what trusted files may do (that is `agent.settings`), and not what tools may do (`agent.permissions`).
 
 Invariants
- 1. Trust is in a file's bytes at its place: one byte changed, or the same bytes elsewhere, reached by a link too, and it
-    must be asked again.
+ 1. Trust is in a file's bytes at its place: one byte changed, or the same bytes elsewhere (reached by a link, too), and
+    it must be asked again.
  2. What cannot be read is not trusted.
  3. A no for good is about the bytes too: changed content is asked about anew.
 """

@@ -149,6 +149,7 @@ class _Running:
         # Appending: a background process and the shell must not write over each other.
         output = os.open(self.room / "output", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
+            self.ws.jobs.guard.begin()
             process = await asyncio.create_subprocess_exec(
                 *self._argv(), cwd=self.ws.cwd, env=env | {MARK: mark}, stdin=asyncio.subprocess.DEVNULL,
                 stdout=output, stderr=output, start_new_session=True,

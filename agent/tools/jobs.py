@@ -163,6 +163,7 @@ class Jobs:
         number, output = await asyncio.to_thread(self._file)
         mark = secrets.token_hex(12)
         try:
+            self.guard.begin()
             process = await asyncio.create_subprocess_exec(
                 *argv, cwd=cwd, env=dict(env) | {MARK: mark}, stdin=asyncio.subprocess.DEVNULL, stdout=output,
                 stderr=output, start_new_session=True,

@@ -72,8 +72,8 @@ class Guard:
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
     _end: Callable[[], object] = field(default=_nothing, repr=False)
 
-    def watch(self, family: Family) -> None:
-        """From now on."""
+    def begin(self) -> None:
+        """Have its process run before there is anything to watch: starting it takes longer than a command may last."""
         if self._process is None:
             with suppress(OSError):
                 self._process = subprocess.Popen(
@@ -82,6 +82,10 @@ class Guard:
                 )  # fmt: skip
                 # Whoever forgets to close it leaves no process behind.
                 self._end = weakref.finalize(self, _ended, self._process)
+
+    def watch(self, family: Family) -> None:
+        """From now on."""
+        self.begin()
         self._write(f"+ {family.group} {family.mark}\n")
 
     def forget(self, family: Family) -> None:

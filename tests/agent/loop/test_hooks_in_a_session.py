@@ -14,6 +14,7 @@ import pytest
 from agent.hook_process import FLOOD, run_hook, shell
 from agent.models.scripted import Say
 from agent.sandbox import Sandbox
+from agent.tools.processes import Guard
 from agent.trust import Trust
 from agent.wire import (
     Asking,
@@ -403,19 +404,20 @@ async def test_escape_ends_a_hook_with_all_it_started(tmp_path: Path) -> None:
 
 async def test_a_timeout_ends_a_hook_that_hears_no_signal_and_its_children(tmp_path: Path) -> None:
     command = "trap '' TERM HUP INT; (trap '' TERM; sleep 60) & echo $! > child; setsid sleep 60 & wait; sleep 60"
-    ran = await run_hook(shell(command), b"{}", tmp_path, {"PATH": "/usr/bin:/bin"}, 0.5)
+    ran = await run_hook(shell(command), b"{}", tmp_path, {"PATH": "/usr/bin:/bin"}, 0.5, Guard())
     assert ran.status is None and "longer than 0.5 seconds" in ran.stopped
     assert not alive(tmp_path / "child")
 
 
 async def test_megabytes_bad_bytes_and_an_unread_input_hang_nothing(tmp_path: Path) -> None:
-    env = {"PATH": "/usr/bin:/bin"}
-    ran = await run_hook(shell("head -c 3000000 /dev/urandom; exit 0"), b"x" * 5_000_000, tmp_path, env, 20)
+    env, guard = {"PATH": "/usr/bin:/bin"}, Guard()
+    ran = await run_hook(shell("head -c 3000000 /dev/urandom; exit 0"), b"x" * 5_000_000, tmp_path, env, 20, guard)
     assert ran.status == 0 and len(ran.out) <= 256 * 1024 + 1
     ran.out.encode()
-    ran = await run_hook(shell("exec <&-; printf '\\377\\376{' >&2; exit 2"), b"x" * 5_000_000, tmp_path, env, 20)
+    refusing = "exec <&-; printf '\\377\\376{' >&2; exit 2"
+    ran = await run_hook(shell(refusing), b"x" * 5_000_000, tmp_path, env, 20, guard)
     assert (ran.status, ran.err) == (2, "\ufffd\ufffd{")
-    ran = await run_hook(shell(f"head -c {FLOOD * 2} /dev/zero; sleep 60"), b"", tmp_path, env, 20)
+    ran = await run_hook(shell(f"head -c {FLOOD * 2} /dev/zero; sleep 60"), b"", tmp_path, env, 20, guard)
     assert "printed more than" in ran.stopped
 
 

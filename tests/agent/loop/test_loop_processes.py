@@ -70,6 +70,14 @@ class User:
         return Ran(process.returncode, out.decode(), err.decode())
 
 
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def turns(server: StubServer) -> list[Received]:
     return [r for r in server.asked if r.body.get("tools")]
 
@@ -141,6 +149,23 @@ async def test_an_answer_that_breaks_off_is_kept_and_the_next_run_goes_on(tmp_pa
         assert text.startswith(partial[0]["text"])
         assert (await user.run(*user.asking("--continue", "go on"))).code == 0
         assert partial[0]["text"] in canonical(turns(server)[1].messages)
+
+
+async def test_killed_while_a_hook_runs_nothing_of_the_hook_is_left(tmp_path: Path) -> None:
+    async with StubServer([{"text": "never"}]) as server:
+        user = User(tmp_path, server)
+        (tmp_path / "config" / "ullage").mkdir(parents=True)
+        hook = '[[hooks]]\nevent = "prompt"\ntimeout = "10m"\n'
+        command = "setsid sleep 1000 & echo $$ $! > draft; mv draft pids; wait"
+        (tmp_path / "config" / "ullage" / "config.toml").write_text(f'{hook}command = "{command}"\n')
+        process = await user.start(*user.asking("hello"))
+        while not (user.folder / "pids").exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        await process.communicate()
+        for pid in (user.folder / "pids").read_text().split():
+            while alive(int(pid)):  # noqa: ASYNC110 - another process ends it
+                await asyncio.sleep(0.05)
 
 
 async def test_killed_while_a_tool_runs_the_session_opens_with_its_calls_closed_and_compacts(tmp_path: Path) -> None:
