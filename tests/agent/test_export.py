@@ -60,6 +60,7 @@ EVERYTHING = log(
     Noted("the provider is down", "error"),
     UserSaid("I ran `ls`:\n\nb.py", how="shell"),
     UserSaid("also this", how="steered", admitted=4),
+    UserSaid("Review it.", typed="/review it"),
 )
 
 
