@@ -54,6 +54,8 @@ class Keeper:
         self.root = root
         self.shelf = Shelf(folder)
         self._git = Git(folder / "git", root, environ, git, outside) if git is not None else None
+        # Too slow to look at the files once more; what it has kept it still gives.
+        self._slow = False
         self._lock = threading.RLock()
         self._turn: Snapshot | None = None
         self._said: set[str] = set()
@@ -132,13 +134,12 @@ class Keeper:
         made = Snapshot(self._next(), "after" if moment == "after" else "before", record)
         if self._git is None and not self._said:
             self._once("git is not installed: only what write and edit change can be brought back", said)
-        if self._git is None:
+        if self._git is None or self._slow:
             return made
         try:
             tree = self._git.tree()
         except (GitFailed, OSError) as error:
-            if isinstance(error, TooSlow):
-                self._git = None
+            self._slow = isinstance(error, TooSlow)
             self._once(
                 f"the files could not be kept ({error}); only what write and edit change can be brought back", said
             )
@@ -186,7 +187,7 @@ class Keeper:
             now: Mapping[str, Entry] | None = None
             git = replace(self._git, apart=Path(apart), said=[]) if self._git is not None else None
             left_out = Snapshot(0, "after", 0)
-            if git is not None:
+            if git is not None and not self._slow:
                 try:
                     tree: Tree = git.tree()
                     now = git.entries(tree.name)
@@ -200,11 +201,13 @@ class Keeper:
         return next((s for s in reversed(self.shelf.all()) if s.moment == "restored"), None)
 
     def entries(self, tree: str) -> Mapping[str, Entry]:
-        """A tree's files; kept, since a tree never changes."""
+        """A tree's files; kept, since a tree never changes. Raises `GitFailed`: no answer is not "no files"."""
         if tree not in self._trees:
+            if self._git is None:
+                raise GitFailed("git is not installed")
             if len(self._trees) > 8:
                 self._trees.clear()
-            self._trees[tree] = self._git.entries(tree) if self._git is not None else {}
+            self._trees[tree] = self._git.entries(tree)
         return self._trees[tree]
 
     def _known(self, snapshot: Snapshot, path: str) -> tuple[Entry | None] | None:

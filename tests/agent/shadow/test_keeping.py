@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from agent.shadow import git as shadow_git
 from agent.shadow.differences import differences
 from agent.shadow.keeping import Change, Keeper
@@ -103,6 +105,33 @@ def test_the_bytes_survive_whatever_the_project_says_of_line_endings_and_filters
     assert (place.root / "crlf.txt").read_bytes() == crlf
     assert (place.root / "utf.txt").read_bytes() == latin
     assert (place.root / "raw.bin").read_bytes() == raw
+
+
+@pytest.mark.parametrize("why", ["gone", "too slow"])
+def test_a_git_that_is_gone_or_too_slow_later_makes_no_file_one_that_was_not_there(tmp_path: Path, why: str) -> None:
+    """Rewinding removes files that were not there; what cannot be looked up any more must not be taken for those."""
+    place = Place(tmp_path)
+    place.write("a.txt", "one\n")
+    message = place.message()
+    place.before("b.txt")
+    place.write("b.txt", "made\n")
+    place.after()
+    if why == "gone":
+        place.keeper = Keeper(tmp_path / "session" / "shadow", place.root, ENVIRON, git=None)
+    else:
+        slow = tmp_path / "slow"
+        slow.write_text('#!/bin/sh\ncase "$*" in *ls-files*) exec sleep 60;; esac\nexec git "$@"\n')
+        slow.chmod(0o755)
+        place.keeper = Keeper(tmp_path / "session" / "shadow", place.root, ENVIRON, git=str(slow))
+        assert place.keeper._git is not None
+        place.keeper._git.patience = 1.0
+    place.before("a.txt")
+    place.write("a.txt", "two\n")
+    place.after()
+    assert place.back(message).left == ()
+    assert (place.root / "a.txt").read_text() == "one\n"
+    # Only git knew that this one was not there.
+    assert (place.root / "b.txt").exists() == (why == "gone")
 
 
 def test_links_and_rights_survive(tmp_path: Path) -> None:
