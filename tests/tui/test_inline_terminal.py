@@ -149,7 +149,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def test_a_session_is_asked_approved_pruned_undone_compacted_looked_at_and_left(machine: Machine) -> None:
     terminal = machine.start()
-    terminal.until("ask ›")
+    terminal.until("ask first ›")
     terminal.send("count please\r")
     terminal.until("y yes, once")
     assert "? bash seq 1 900?" in terminal.lines
@@ -193,7 +193,7 @@ def test_case_57_forty_columns_and_twelve_rows_hold_the_question_and_its_choices
 def test_case_58_esc_stops_an_answer_and_sigterm_gives_the_terminal_back(machine: Machine) -> None:
     terminal = machine.start()
     before = termios.tcgetattr(terminal.process.child_fd)
-    terminal.until("ask ›")
+    terminal.until("ask first ›")
     terminal.send("this hangs\r")
     terminal.until("It go")
     terminal.send("\x1b")
@@ -216,7 +216,7 @@ def test_without_colour_nothing_is_coloured(machine: Machine) -> None:
 
 def test_another_alphabet_gets_ascii_alone(machine: Machine) -> None:
     terminal = machine.start(LC_ALL="C", LANG="C")
-    terminal.until("ask >")
+    terminal.until("ask first >")
     terminal.until("cold")
     assert terminal.text.isascii()
     terminal.send("\x04")
@@ -226,18 +226,18 @@ def test_another_alphabet_gets_ascii_alone(machine: Machine) -> None:
 @pytest.mark.parametrize("environ", [{"TERM": "dumb"}, {"ULLAGE_PLAIN": "1"}])
 def test_plain_lines_are_text_and_newlines_alone(machine: Machine, environ: dict[str, str]) -> None:
     terminal = machine.start(**environ)
-    terminal.until("ask>")
+    terminal.until("ask first>")
     terminal.send("count please\n")
     terminal.until("? y yes, once")
     while "three thousand" not in terminal.text:
         terminal.send("y\n")
         for _ in range(6):
             terminal.read()
-    terminal.until(lambda: "\nctx " in terminal.text and terminal.text.rstrip().endswith("ask>"))
+    terminal.until(lambda: "\nctx " in terminal.text and terminal.text.rstrip().endswith("ask first>"))
     assert " budget (" in terminal.text and "· window 40k" in terminal.text
     terminal.send("/undo\n")
     terminal.until("Nothing to undo")
-    terminal.until(lambda: terminal.text.rstrip().endswith("ask>"))
+    terminal.until(lambda: terminal.text.rstrip().endswith("ask first>"))
     terminal.send("\x04")
     assert terminal.end() == 0
     assert "go on with: ullage --resume " in terminal.text
