@@ -7,6 +7,7 @@ Invariants
  1. The same files, folder, platform and window give the same texts: no clock, no git, no counts, no order of chance.
  2. A file too long is cut in the same way every time, and says so.
  3. No file's text can end the tag it is wrapped in.
+ 4. A project's rules lie in the project; a link out of it is named and not read, unless the user's settings name it.
 """
 
 from __future__ import annotations
@@ -83,6 +84,11 @@ def build(places: Places, folder: Path, settings: Chosen, window: int | None) ->
     seen: set[Path] = set()
     root = project(folder)
     wanted = [root / Path(name).expanduser() for name in settings.instructions]
+    for file in (place / name for place in (folder, *folder.parents) for name in NAMES):
+        if root in file.parents and os.path.isfile(file) and _leads_out(file, root) and file not in wanted:
+            notices.append(
+                f"{file} is a link out of the project and was not read (`instructions` in your settings can name it)"
+            )
     for file in (places.config / NAMES[0], *_between(root, folder), *wanted):
         text = _read(file)
         if file.resolve() in seen:
@@ -122,9 +128,14 @@ def nested_for(path: Path, folder: Path) -> tuple[Nested, ...]:
 def _between(root: Path, folder: Path) -> Iterator[Path]:
     """The rules' files from `root` down to `folder`, one a folder at most."""
     for place in (*reversed([p for p in folder.parents if p == root or root in p.parents]), folder):
-        found = next((place / name for name in NAMES if os.path.isfile(place / name)), None)
+        found = next((f for name in NAMES if os.path.isfile(f := place / name) and not _leads_out(f, root)), None)
         if found:
             yield found
+
+
+def _leads_out(file: Path, root: Path) -> bool:
+    """Whether a file of a project is a link to one that is not: it could fetch anything of the user's, unasked."""
+    return root not in Path(os.path.realpath(file)).parents
 
 
 def _read(file: Path) -> str:

@@ -53,7 +53,12 @@ def offered(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[tuple[Off
     found: dict[str, Offered] = {}
     left: list[str] = []
     for entry in sorted(listed, key=lambda entry: str(entry.get("name"))):
-        one = _one(server, entry)
+        try:
+            one = _one(server, entry)
+        except ValueError:
+            # Sent, it would have every request of the session refused.
+            left.append(f"{one_line(str(entry.get('name')), 60)}: its schema is no JSON Schema")
+            continue
         if len(one.parameters) + len(one.description) > LARGEST:
             size = len(one.parameters) + len(one.description)
             left.append(f"{one_line(one.tool)}: its schema has {size:,} characters, more than {LARGEST:,}")
@@ -68,13 +73,18 @@ def offered(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[tuple[Off
 
 
 def _one(server: str, entry: Mapping[str, Any]) -> Offered:
+    """A tool as it may be sent. Raises `ValueError` for a schema that is none."""
     tool = scrub(str(entry.get("name") or ""))
     schema = entry.get("schema")
     schema = dict(schema) if isinstance(schema, dict) else {}
     # Providers want an object with properties; a tool without arguments often has neither.
-    schema |= {"type": "object", "properties": schema.get("properties") or {}}
+    properties = schema.get("properties") or {}
+    if not isinstance(properties, dict) or not all(isinstance(one, (dict, bool)) for one in properties.values()):
+        raise ValueError("no schema")
+    schema |= {"type": "object", "properties": properties}
     schema.pop("$schema", None)
-    parameters = scrub(json.dumps(schema, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+    # No NaN and no Infinity, which `1e999` becomes: those are JSON to Python only.
+    parameters = scrub(json.dumps(schema, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False))
     description = clean(str(entry.get("description") or entry.get("title") or "")).strip()
     return Offered(server, tool, tool_name(server, tool), description, parameters, entry.get("reads") is True)
 

@@ -120,6 +120,24 @@ def test_what_is_no_readable_text_is_left_out_or_mended(home: Home) -> None:
     assert home.build().instructions == ()
 
 
+def test_a_link_out_of_the_project_is_named_and_read_only_where_the_user_names_it(home: Home) -> None:
+    secret = home.write(home.root.parent / "secret", "the key")
+    rules, below = home.root / "AGENTS.md", home.root / "sub" / "AGENTS.md"
+    for link in (rules, below):
+        link.symlink_to(secret)
+    own = home.write(home.root / "CLAUDE.md", "ours")
+    found = home.build()
+    assert found.instructions == (wrapped(own, "ours"),)
+    assert [notice.split(" is ")[0] for notice in found.notices] == [str(rules)]
+    assert nested_for(home.root / "sub" / "x.py", home.root) == ()
+    named = home.build(None, 200_000, "AGENTS.md")
+    assert wrapped(rules, "the key") in named.instructions and named.notices == ()
+    own.unlink()
+    rules.unlink()
+    rules.symlink_to(home.write(home.root / "docs" / "rules.md", "inside"))
+    assert home.build().instructions == (wrapped(rules, "inside"),)
+
+
 def test_changes_are_named_by_path(home: Home) -> None:
     home.write(home.root / "AGENTS.md", "one")
     then = home.build()

@@ -148,6 +148,19 @@ def test_a_list_is_the_same_bytes_in_whatever_order_it_came_and_is_kept(tmp_path
     assert lists.load("digest") is None
 
 
+def test_a_schema_that_no_provider_would_take_is_left_out_and_said() -> None:
+    wrong = (
+        {"properties": {"a": {"maximum": float("inf")}}},
+        {"properties": {"a": {"default": float("nan")}}},
+        {"properties": ["a"]},
+        {"properties": {"a": "text"}},
+    )
+    listed = [{"name": f"t{number}", "schema": schema} for number, schema in enumerate(wrong)]
+    tools, left = offered("s", [*listed, {"name": "right", "schema": {"properties": {"a": True, "b": {}}}}])
+    assert [tool.tool for tool in tools] == ["right"]
+    assert left == tuple(f"t{number}: its schema is no JSON Schema" for number in range(4))
+
+
 def test_more_tools_than_providers_take_are_left_out_and_said() -> None:
     tools, left = offered("s", [{"name": f"t{n:03}"} for n in range(103)])
     assert (len(tools), left) == (100, ("3 more: a server may bring 100 tools",))
