@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.places import Places
-from agent.project_file import Quoted, bounded, quoted_settings
 from agent.settings import settings_of
+from agent.settings.projects import Quoted, bounded, quoted_settings
 from agent.trust import Trust
 
 

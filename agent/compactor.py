@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from agent import hooks
+from agent.hooks import asking as hooks
 from agent.in_place import request_in_place
 from agent.model import (
     ContextOverflow,

@@ -1,6 +1,6 @@
 """Settings and permissions of an open session: what is in force and where it comes from, and changing it.
 
-Not the table of keys (`agent.settings_keys`) nor the writing of a file (`agent.settings_file`).
+Not the table of keys (`agent.settings.keys`) nor the writing of a file (`agent.settings.file`).
 
 Invariants
  1. What is changed is written to the user's own file first, then read back with all layers, then put in force.
@@ -13,13 +13,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from agent.permission_rules import Rules, forget, remembered
+from agent.permissions.rules import Rules, forget, remembered
 from agent.sanitise import one_line
 from agent.session import Session, rules_file
 from agent.settings import Settings, SettingsError
-from agent.settings_file import Value, save
-from agent.settings_keys import BY_NAME, COMMAND, FLAG, MODEL_BY_NAME, NUMBER, TEXTS, WORDS, Key, Wrong
-from agent.settings_text import dotted_parts, nearest_key
+from agent.settings.file import Value, save
+from agent.settings.keys import BY_NAME, COMMAND, FLAG, MODEL_BY_NAME, NUMBER, TEXTS, WORDS, Key, Wrong
+from agent.settings.text import dotted_parts, nearest_key
 from agent.trusting import take_in
 from agent.wire import Finished, ForgetRule, Mode, Permissions, RuleRow, SetSetting, SettingRow, SettingsShown
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.places import Places, project
-from agent.project_file import bounded
 from agent.sanitise import one_line, scrub
+from agent.settings.projects import bounded
 
 # A message of this size is a document, not a command; bytes.
 MOST_BYTES = 64_000

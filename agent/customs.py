@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from agent.custom_files import BadWords, CustomCommand, read_commands, typed_name
 from agent.ending import End
-from agent.project_file import unhidden
 from agent.session import Session
+from agent.settings.projects import unhidden
 from agent.trust import Trust, fingerprint
 from agent.wire import Proposed, Returned
 

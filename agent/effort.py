@@ -15,8 +15,8 @@ from agent.forecast import replies
 from agent.resuming import changed_effort
 from agent.session import Session
 from agent.settings import SettingsError, with_effort
-from agent.settings_file import save
-from agent.settings_keys import EFFORTS
+from agent.settings.file import save
+from agent.settings.keys import EFFORTS
 from agent.wire import Finished
 from compaction.cache import DEFAULT_EFFORT
 from compaction.records import SettingsChanged

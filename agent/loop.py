@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import compactor, hooks, job_news, late, wishes
+from agent import compactor, job_news, late, wishes
 from agent.admission import admit, prompt_tokens, unusable
 from agent.customs import Message, resolved
 from agent.ending import End
+from agent.hooks import asking as hooks
 from agent.mentions import expand, pictures
 from agent.model import (
     CallGrowing,

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from agent import instructions, job_news, late, metering, sandbox, sessions, spill
 from agent.endpoints import Endpoints
-from agent.hook_guards import guards
+from agent.hooks.guards import guards
 from agent.mcp.server import servers_of
 from agent.mcp.servers import Servers
 from agent.mcp.tool import equipped
 from agent.model import UnknownModel
-from agent.permission_rules import Rules, remembered
+from agent.permissions.rules import Rules, remembered
 from agent.request import canonical
 from agent.resuming import as_before, changed_effort, flag_given
 from agent.session import Kit, Session, rules_file

@@ -235,7 +235,7 @@ class Reading:
         """The session for people."""
         # Here, because few sessions are ever exported, and this costs a start 40 ms.
         from agent import export
-        from agent.export_timeline import timeline
+        from agent.export.timeline import timeline
 
         chosen: Literal["md", "html", "json"] = "html" if format == "html" else "json" if format == "json" else "md"
         if chosen != "html":

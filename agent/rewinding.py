@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
-from agent.permission_rules import Rules
 from agent.permissions import Allow, judge
+from agent.permissions.rules import Rules
 from agent.session import Session
 from agent.shadow.differences import differences
 from agent.shadow.keeping import Change, Keeper

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent.answers import Answers
-from agent.count_child import CountChild
+from agent.counting.child import CountChild
 from agent.endpoints import Endpoints
-from agent.hook_answers import Hooked
+from agent.hooks.answers import Hooked
 from agent.instructions import remember
 from agent.ladders import Ladders
 from agent.log_file import Disk
@@ -29,13 +29,13 @@ from agent.model_names import doubt
 from agent.models.catalogue import Catalogue
 from agent.models.probe import Probed
 from agent.models.weights import is_embedded, weights
-from agent.permission_rules import Rules, granted
-from agent.permission_rules import remember as remember_rules
+from agent.permissions.rules import Rules, granted
+from agent.permissions.rules import remember as remember_rules
 from agent.places import Places, slug
 from agent.seeing import blind, sees
 from agent.session_log import SessionLog
 from agent.settings import Settings, SettingsError, without_budget
-from agent.settings_file import save_budget
+from agent.settings.file import save_budget
 from agent.shadow.keeping import Keeper, keeper_for
 from agent.spending import Spending
 from agent.tools import TOOLS, Tool, Workspace

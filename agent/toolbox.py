@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent import hooked_calls
-from agent.hooked_calls import arguments_of
-from agent.hooks import join
+from agent.hooks import calls as hooked_calls
+from agent.hooks.asking import join
+from agent.hooks.calls import arguments_of
 from agent.instructions import nested_for
 from agent.permissions import Allow, Ask, Deny, Verdict, judge
 from agent.rewinding import before_change

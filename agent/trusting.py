@@ -1,6 +1,6 @@
 """The user's word on a project's settings file while a session is open, and what of it takes effect at once.
 
-Not what a file would do (that is `agent.project_file`) and not the list of agreements (that is `agent.trust`).
+Not what a file would do (that is `agent.settings.projects`) and not the list of agreements (that is `agent.trust`).
 
 Invariants
  1. Agreed is to bytes that were shown: a file that changed meanwhile is shown again instead.
@@ -15,14 +15,14 @@ from pathlib import Path
 
 from agent import late
 from agent.customs import find_theirs
-from agent.hook_guards import guards
+from agent.hooks.guards import guards
 from agent.mcp.server import servers_of
-from agent.permission_rules import Rules
-from agent.project_file import Quoted, quoted_settings
+from agent.permissions.rules import Rules
 from agent.resuming import as_before, changed_effort
 from agent.session import Session
 from agent.settings import Settings, SettingsError, settings_of, waiting
-from agent.settings_keys import KEYS
+from agent.settings.keys import KEYS
+from agent.settings.projects import Quoted, quoted_settings
 from agent.tools import Environment
 from agent.trust import Trust, fingerprint
 from agent.wire import Finished, Proposed, Returned, SetTrust

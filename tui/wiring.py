@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import places, settings
-from agent.keys_kept import SavedKeys
+from agent.keys.kept import SavedKeys
 from agent.opening import Opening
 from agent.reading import Reading
 from agent.wire import Event

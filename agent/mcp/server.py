@@ -1,6 +1,6 @@
 """One MCP server as the settings name it: what is started or asked, with which variables; and how that is told.
 
-Not the reading of a settings file (`agent.settings_text`) and no connection.
+Not the reading of a settings file (`agent.settings.text`) and no connection.
 
 Invariants
  1. The values of `env` and `headers` are in no sentence, no digest's input is kept, and no file of ours holds them.

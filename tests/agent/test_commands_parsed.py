@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.commands_parsed import Command, Opaque, Redirect, Word, parse
+from agent.permissions.parsed import Command, Opaque, Redirect, Word, parse
 
 BASH = shutil.which("bash")
 

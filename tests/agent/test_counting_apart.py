@@ -14,16 +14,16 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.count_child import MOST_CHARACTERS, MOST_TEXTS, CountChild
-from agent.count_pipe import HEAD, SIZE, Greeting, answer, ask, counts_of, greet, greeting_of, texts_of
 from agent.counting import count, rule_of_thumb
+from agent.counting.child import MOST_CHARACTERS, MOST_TEXTS, CountChild
+from agent.counting.pipe import HEAD, SIZE, Greeting, answer, ask, counts_of, greet, greeting_of, texts_of
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # surrogates included
 
 # A child without a vocabulary that answers with lengths; what it does after so many questions is the test's.
 LENGTHS = """
 import os, sys
-from agent.count_pipe import *
+from agent.counting.pipe import *
 source, sink = 0, 1
 os.write(sink, greet(Greeting({exact}, "nothing to count with")))
 def read(size):
@@ -139,7 +139,7 @@ def test_closing_ends_the_process_and_counting_goes_on_without_one() -> None:
 
 def test_the_process_ends_with_its_parent_even_when_that_is_killed() -> None:
     script = """
-from agent.count_child import CountChild
+from agent.counting.child import CountChild
 counted = CountChild()
 counted.start()
 print(counted.pid, counted("hello world"), flush=True)

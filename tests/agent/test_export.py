@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.export import Format, exported
-from agent.export_entries import Block, entries, session_of
-from agent.export_markdown import closed, fenced
+from agent.export.entries import Block, entries, session_of
+from agent.export.markdown import closed, fenced
 from agent.session_log import as_json
 from compaction.records import (
     AssistantSaid,

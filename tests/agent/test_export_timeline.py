@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.export_timeline import timeline
+from agent.export.timeline import timeline
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from agent.hook_answers import BLOCKABLE, MOST_CONTEXT, MOST_REASON, Answer, answer_of
-from agent.hook_process import MOST_OUTPUT, Ran
-from agent.hook_settings import EVENTS, Event, Hook, read_hooks
-from agent.hook_words import DESCRIBED, effect, page
+from agent.hooks.answers import BLOCKABLE, MOST_CONTEXT, MOST_REASON, Answer, answer_of
+from agent.hooks.process import MOST_OUTPUT, Ran
+from agent.hooks.words import DESCRIBED, effect, page
 from agent.places import under
-from agent.project_file import quoted_settings
 from agent.settings import SettingsError, load
-from agent.settings_keys import Wrong
+from agent.settings.hooks import EVENTS, Event, Hook, read_hooks
+from agent.settings.keys import Wrong
+from agent.settings.projects import quoted_settings
 from agent.tools import Need, Workspace
 from agent.trust import Trust
 

@@ -14,9 +14,9 @@ import pytest
 
 from agent import places, settings
 from agent.endpoints import NO_KEY, Endpoints
-from agent.keyring_child import NoKeyring, SystemRing
 from agent.keys import Keys, KeyTrouble, variable_of
-from agent.keys_kept import KeptKey, SavedKeys
+from agent.keys.child import NoKeyring, SystemRing
+from agent.keys.kept import KeptKey, SavedKeys
 from agent.model import BadKey, Request
 from agent.models.providers import HOSTS, KEY_VARIABLES, is_own_address
 from agent.models.remote import RemoteModel

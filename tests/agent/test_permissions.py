@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.permission_rules import BadRule, Rule, Rules, granted, remember, remembered
 from agent.permissions import PLANNING, Allow, Ask, Deny, Verdict, judge
+from agent.permissions.rules import BadRule, Rule, Rules, granted, remember, remembered
 from agent.places import here
 from agent.tools import Need, Workspace
 from agent.wire import Mode

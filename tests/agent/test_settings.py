@@ -15,8 +15,8 @@ from agent import places as place
 from agent.models.catalogue import Claim
 from agent.places import Places, project, slug, under
 from agent.settings import ModelEntry, Settings, SettingsError, load
-from agent.settings_file import save, save_budget
-from agent.settings_keys import KEYS
+from agent.settings.file import save, save_budget
+from agent.settings.keys import KEYS
 from agent.trust import Trust
 from compaction.budget import DEFAULT_RULE, Policy
 from compaction.cache import Prices

@@ -13,7 +13,7 @@ import pytest
 
 from agent.model import Endpoint, Reply, Request
 from agent.tour import TOUR_NAME, TOUR_PROMPTS, TOUR_SETTINGS, TourModel, copy_project, narration, summary
-from agent.tour_script import FAREWELL, MEND, TURNS
+from agent.tour.script import FAREWELL, MEND, TURNS
 from compaction.judge import HEADINGS
 
 ENDPOINT = Endpoint(TOUR_NAME, TOUR_NAME)

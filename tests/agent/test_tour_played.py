@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent import places, settings, tour
 from agent.opening import Opening
-from agent.tour_script import MEND, TEST
+from agent.tour.script import MEND, TEST
 from agent.wire import (
     Appended,
     Command,

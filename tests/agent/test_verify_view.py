@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.verify_view import invalid
+from agent.verify.view import invalid
 from compaction.records import Compacted, Gate, Pinned, Pruned, Record, UserSaid
 from compaction.view import Item, View
 from tests.agent.record_examples import returned, says, started

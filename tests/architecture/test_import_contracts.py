@@ -38,7 +38,7 @@ OFFENCES = [
     ("host", "agent/mcp/servers.py", "import agent.mcp.connection"),
     ("host", "tui/cli.py", "from agent.models import host"),
     ("host", "agent/models/embedded.py", "from agent.models import llama_host"),
-    ("host", "agent/count_child.py", "import agent.count_host"),
+    ("host", "agent/counting/child.py", "import agent.counting.host"),
     ("front", "tui/meter.py", "import agent.session_log"),
     ("front", "tui/present.py", "from agent.model import Model"),
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("compaction", "agent", "tui")
 # Python that is data: the tour's little project is read and edited by the agent, never imported.
-DATA = ROOT / "agent" / "tour_project"
+DATA = ROOT / "agent" / "tour" / "project"
 
 
 def sources(*rooms: str) -> list[Path]:

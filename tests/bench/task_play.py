@@ -18,11 +18,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from agent import permission_rules, places, settings
+from agent import places, settings
 from agent.model import Endpoint, Model, Part, Request
 from agent.models.stub_server import StubServer
 from agent.models.stub_tokens import canonical
 from agent.opening import Opening
+from agent.permissions import rules as permission_rules
 from agent.reading import Reading
 from agent.session import rules_file
 from agent.verify import verify

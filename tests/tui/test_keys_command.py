@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from agent import places
 from agent.keys import Keys
-from agent.keys_kept import SavedKeys
+from agent.keys.kept import SavedKeys
 from agent.wire import SaveKey
 from tests.agent.test_keys import SECRET, Ring
 from tests.tui.fake_worker import Tape

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.hook_process import FLOOD, run_hook, shell
+from agent.hooks.process import FLOOD, run_hook, shell
 from agent.models.scripted import Say
 from agent.sandbox import Sandbox
 from agent.tools.processes import Guard

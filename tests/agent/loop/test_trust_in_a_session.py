@@ -10,8 +10,8 @@ import pytest
 from agent.agreeing import agree
 from agent.permissions import Ask, Deny, judge
 from agent.places import under
-from agent.project_file import MOST_SHOWN, quoted_settings, unhidden
 from agent.settings import load
+from agent.settings.projects import MOST_SHOWN, quoted_settings, unhidden
 from agent.tools import Need
 from agent.trust import Trust
 from agent.wire import Finished, Open, Opened, Proposed, SetTrust, ShowTrust, Submit, ToolRunning
