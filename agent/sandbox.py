@@ -43,13 +43,14 @@ class Sandbox:
         if self.policy.network:
             wrapped.append("--share-net")
         wrapped += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", "/tmp", "/tmp"]
+        for folder_or_file in (folder, *self.policy.writable, *also):
+            wrapped += ["--bind-try", str(folder_or_file), str(folder_or_file)]
+        # Last: a workspace that holds them (somebody's home) would be put over them.
         for hidden in self.policy.hidden:
             if hidden.is_dir():
                 wrapped += ["--tmpfs", str(hidden)]
             elif hidden.exists():
                 wrapped += ["--ro-bind", "/dev/null", str(hidden)]
-        for folder_or_file in (folder, *self.policy.writable, *also):
-            wrapped += ["--bind-try", str(folder_or_file), str(folder_or_file)]
         return [*wrapped, "--chdir", str(cwd), "--", *argv]
 
     def describe(self) -> str:

@@ -73,6 +73,15 @@ async def test_hidden_places_are_empty(tmp_path: Path, home: Path) -> None:
     assert "secret" not in (await run(sandboxed(tmp_path, Policy(hidden=(home / "key",))), f"cat {home}/key"))[0]
 
 
+async def test_hidden_places_are_empty_in_a_workspace_that_holds_them_too(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    for key in (tmp_path / "key", tmp_path / "kept" / "key"):
+        key.write_text("secret")
+    ws = sandboxed(tmp_path, Policy(hidden=(tmp_path / "key", tmp_path / "kept")))
+    assert "secret" not in (await run(ws, "cat key kept/key"))[0]
+    assert await run(ws, "echo in > here && cat here") == ("in", 0)
+
+
 async def test_a_command_left_in_the_background_dies_with_its_sandbox(tmp_path: Path) -> None:
     ws = sandboxed(tmp_path, Policy())
     text, status = await run(ws, "sleep 300 & setsid sleep 301 & echo started")
