@@ -1,6 +1,6 @@
 """/settings, /permissions and /theme as rows, for both screens.
 
-Not the lists on a screen (`pickers`, `inline_lists`) and not the settings: rows come from the worker.
+Not the lists on a screen (`pickers`, `inline.lists`) and not the settings: rows come from the worker.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One row of a list to choose from, as both screens show it, and which rows fit what is typed.
 
-Not a list on a screen (`pickers`, `inline_lists`) and not the things: rows and what choosing one wishes for are handed
+Not a list on a screen (`pickers`, `inline.lists`) and not the things: rows and what choosing one wishes for are handed
 in by whoever asks.
 """
 

@@ -23,7 +23,7 @@ from tui.kit import make_kit
 
 def run(options: argparse.Namespace) -> int:
     """Runs what the options ask for; returns the exit status."""
-    from tui.headless_reading import is_reading
+    from tui.headless.reading import is_reading
 
     here = places.here()
     folder = Path.cwd()
@@ -41,17 +41,17 @@ def run(options: argparse.Namespace) -> int:
 
         return run_tour()
     if options.command == "keys":
-        from tui.headless_keys import run_keys
+        from tui.headless.keys import run_keys
 
         return run_keys(options, SavedKeys(here, os.environ, chosen.key_variables()), sys.stdin, sys.stdout, sys.stderr)
     if options.command == "screen":
         return _screen(options, load, chosen, here, folder)
     if is_reading(options):
-        from tui.headless_reading import run_reading
+        from tui.headless.reading import run_reading
 
         kit = make_kit(chosen, here, interactive=False)
         return run_reading(options, Reading(kit, folder), sys.stdout, sys.stderr)
-    from tui.headless import run_writing
+    from tui.headless.writing import run_writing
 
     asks = options.command in ("exec", "compact")
     kit = make_kit(chosen, here, interactive=False, start=asks, talks=options.command == "exec")
@@ -103,7 +103,7 @@ def _screen(
         reading.shelf, reading.model_rows, reading, keys=chosen.keys, theme=chosen.theme, notify=chosen.notify
     )
     if inline:
-        from tui.inline import run_inline
+        from tui.inline.running import run_inline
 
         return run_inline(make_worker, choices, here.state, first=first)
     from tui.first_use import TOUR

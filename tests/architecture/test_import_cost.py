@@ -40,7 +40,7 @@ RUNTIMES = {"litellm", "mcp", "openai", "pydantic", "xllamacpp"}
     [
         ("agent.worker", SCREENS | RUNTIMES),
         ("tui.cli", SCREENS | RUNTIMES),
-        ("tui.headless", SCREENS | RUNTIMES),
+        ("tui.headless.writing", SCREENS | RUNTIMES),
         ("tui.app", {"prompt_toolkit"} | RUNTIMES),
     ],
 )

@@ -25,7 +25,7 @@ from agent.wire import (
 from compaction.records import Body, Record
 from tests.tui.headless_samples import METER, STARTED
 from tui.cli import parse
-from tui.headless import run_writing
+from tui.headless.writing import run_writing
 
 OPENED = Opened("a1b2c3d4", "/data/session.jsonl", "/p", "scripted", "ask", False)
 RESUMED = Opened("a1b2c3d4", "/data/session.jsonl", "/p", "scripted", "ask", True)

@@ -10,10 +10,10 @@ from agent.wire import Event, Meter
 from tests.tui.fake_worker import FakeWorker, Reply
 from tui.attachments import Attached
 from tui.front import Choices
-from tui.inline_desk import InlineDesk
-from tui.inline_print import Row, text_of
-from tui.inline_questions import Question
-from tui.inline_talk import Talk
+from tui.inline.desk import InlineDesk
+from tui.inline.print import Row, text_of
+from tui.inline.questions import Question
+from tui.inline.talk import Talk
 
 T = TypeVar("T")
 

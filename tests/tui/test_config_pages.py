@@ -28,8 +28,8 @@ from tests.tui.pilots import stage
 from tui.actions import CycleMode, PickTheme, Say, SetTheme, ShowSheet, ToggleFolds
 from tui.commands import parse
 from tui.front import Choices
-from tui.inline_keymap import NAMED, keys_of, listed
-from tui.inline_prompt import Screen
+from tui.inline.keymap import NAMED, keys_of, listed
+from tui.inline.prompt import Screen
 from tui.pickers import Picker
 from tui.prompt import Prompt
 from tui.themes import resolved

@@ -9,7 +9,7 @@ from tests.tui.inline_play import Play
 from tests.tui.pilots import stage
 from tui import going_back
 from tui.block import Block
-from tui.inline_print import rows, text_of
+from tui.inline.print import rows, text_of
 from tui.palette import Palette
 from tui.pickers import Picker
 from tui.strips import Piece, draw

@@ -12,7 +12,7 @@ import pytest
 from agent.wire import Busy, Command, Interrupt, Quit, Submit
 from compaction.records import AssistantSaid
 from tests.tui.headless_play import DONE, PlayedWorker, appended, run
-from tui.headless_pipes import Pipe, signals_to
+from tui.headless.pipes import Pipe, signals_to
 
 ANSWER = AssistantSaid("done", (), None, "done", "m", 2)
 

@@ -20,7 +20,7 @@ from tests.architecture.tree import ROOT
 from tests.tui.headless_play import options_of
 from tests.tui.headless_samples import METER, PLAN
 from tui import cli
-from tui.headless_reading import COMMANDS, is_reading, run_reading
+from tui.headless.reading import COMMANDS, is_reading, run_reading
 
 LOG = Path("/data/sessions/p/20250101T000000Z-a1b2c3d4/session.jsonl")
 NOTHING = Plan("prune", (), (), 0, 9, 9, None, 0, Price(), why_nothing="all recent")
@@ -362,7 +362,7 @@ def test_the_doctor_reports() -> None:
 
 def test_headless_loads_no_screen_and_no_model_runtime() -> None:
     heavy = {"textual", "rich", "prompt_toolkit", "litellm", "openai", "pydantic", "markdown_it", "xllamacpp"}
-    code = "import sys, tui.headless, tui.headless_reading; print(*sys.modules)"
+    code = "import sys, tui.headless.writing, tui.headless.reading; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )

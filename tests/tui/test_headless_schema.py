@@ -19,9 +19,9 @@ from compaction.records import LEGAL_TAGS, Body, Gate, Outcome, WindowSource
 from compaction.view import Kind, State
 from tests.tui.headless_play import DONE, OPENED, appended
 from tests.tui.headless_samples import METER, PLAN, STARTED
-from tui import headless_json
+from tui.headless import objects
 
-SCHEMA = json.loads((Path(headless_json.__file__).parent / "events.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(objects.__file__).parents[1] / "events.schema.json").read_text(encoding="utf-8"))
 DEFS = SCHEMA["$defs"]
 
 SHOWN: tuple[Event, ...] = (
@@ -60,7 +60,7 @@ def validator(definition: str | None = None) -> Draft202012Validator:
 
 def test_every_event_that_is_shown_fits_the_schema_and_all_its_fields_are_named() -> None:
     for event in SHOWN:
-        shown = headless_json.event(event, as_json)
+        shown = objects.event(event, as_json)
         assert shown is not None
         assert [error.message for error in validator().iter_errors(shown)] == []
 
@@ -70,7 +70,7 @@ def test_every_kind_of_event_is_either_shown_or_left_out_on_purpose() -> None:
 
 
 def test_every_event_of_the_schema_is_emitted() -> None:
-    emitted = {headless_json.event(event, as_json)["event"] for event in SHOWN}  # type: ignore[index]
+    emitted = {objects.event(event, as_json)["event"] for event in SHOWN}  # type: ignore[index]
     assert {DEFS[ref["$ref"].rsplit("/", 1)[-1]]["properties"]["event"]["const"] for ref in SCHEMA["oneOf"]} == emitted
 
 
@@ -82,10 +82,10 @@ def fields(definition: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("definition", "name"), [*fields("idle"), *fields("gate"), *fields("meter"), *fields("cache")])
 def test_a_missing_field_is_seen(definition: str, name: str) -> None:
     values = {
-        "idle": headless_json.event(DONE, as_json),
-        "gate": headless_json.event(SHOWN[6], as_json),
-        "meter": headless_json.meter(METER),
-        "cache": headless_json.meter(METER)["cache"],
+        "idle": objects.event(DONE, as_json),
+        "gate": objects.event(SHOWN[6], as_json),
+        "meter": objects.meter(METER),
+        "cache": objects.meter(METER)["cache"],
     }
     value = dict(values[definition] or {})
     assert validator(definition).is_valid(value)
@@ -95,15 +95,15 @@ def test_a_missing_field_is_seen(definition: str, name: str) -> None:
 
 @pytest.mark.parametrize("event", SHOWN, ids=lambda event: type(event).__name__)
 def test_a_field_that_is_not_named_is_seen(event: Event) -> None:
-    shown = headless_json.event(event, as_json)
+    shown = objects.event(event, as_json)
     assert not validator().is_valid({**(shown or {}), "surprise": 1})
 
 
 def test_the_answers_of_other_commands_fit_too() -> None:
     rows = (Row(57, "tool", "read src/app.py", 3_412, 4, "live", True),)
-    assert validator("context").is_valid(headless_json.inspected(Inspected(METER, rows, (("tool schemas", 1_300),))))
-    assert validator("planned").is_valid(headless_json.planned(PLAN))
-    assert validator("finished").is_valid(headless_json.finished(Finished("undo", False, 3, None, "no room")))
+    assert validator("context").is_valid(objects.inspected(Inspected(METER, rows, (("tool schemas", 1_300),))))
+    assert validator("planned").is_valid(objects.planned(PLAN))
+    assert validator("finished").is_valid(objects.finished(Finished("undo", False, 3, None, "no room")))
 
 
 def test_the_names_are_the_engines() -> None:

@@ -9,8 +9,8 @@ import pytest
 from agent.wire import CacheState, Gated, Inspected, Meter, Plan, Price, Row
 from compaction.records import ToolReturned
 from tests.tui.headless_samples import METER, PLAN
-from tui import headless_text
-from tui.headless_text import count, cut, money, size, table, tool, when, width
+from tui.headless import lines
+from tui.headless.lines import count, cut, money, size, table, tool, when, width
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_sizes_and_times_are_short() -> None:
 
 
 def test_the_meter_in_lines() -> None:
-    assert headless_text.meter(METER) == (
+    assert lines.meter(METER) == (
         "context  ~61,400 of 160,000 tokens (38% of the budget; budget min(200k, 80%))\n"
         "         58,100 counted by the provider, 3,300 estimated; trigger 143,616, landing 127,232\n"
         "window   200,000 (catalogue), limit 190,000\n"
@@ -64,7 +64,7 @@ def test_a_meter_that_knows_little_says_so() -> None:
     unknown = Meter(
         budget=200_000, budget_rule="200k", window_source="unknown", ceiling=9_000, automatic="automatic off"
     )
-    text = headless_text.meter(replace(unknown, cache=CacheState(predicted=5, broken="pruned at #14")))
+    text = lines.meter(replace(unknown, cache=CacheState(predicted=5, broken="pruned at #14")))
     assert "window   unknown, limit ?, refused at 9,000" in text
     assert "cold; expected 5, read ? tokens; broken: pruned at #14" in text
     assert text.endswith("note     automatic off")
@@ -75,7 +75,7 @@ def test_the_context_is_the_meter_its_items_and_what_cannot_shrink() -> None:
         Row(2, "user", "fix it", 900, 4, "pinned", True),
         Row(57, "tool", "read " + "x" * 80, 13_412, 0, "live", False),
     )
-    text = headless_text.context(Inspected(METER, rows, (("tool schemas", 1_300),)))
+    text = lines.context(Inspected(METER, rows, (("tool schemas", 1_300),)))
     table = text.split("\n\n")[1].split("\n")
     assert table[0].split() == ["#", "KIND", "TITLE", "TOKENS", "BUDGET", "AGE", "STATE", "CACHE"]
     assert table[1].split() == ["2", "user", "fix", "it", "900", "1%", "4", "pinned", "cached"]
@@ -85,27 +85,27 @@ def test_the_context_is_the_meter_its_items_and_what_cannot_shrink() -> None:
 
 
 def test_a_plan_without_a_price_says_that_and_one_that_never_pays_too() -> None:
-    assert headless_text.plan(replace(PLAN, price=Price())).endswith("no price is known for this model")
-    assert headless_text.plan(replace(PLAN, price=Price(0.03, 0.12))).endswith("it does not pay for itself")
+    assert lines.plan(replace(PLAN, price=Price())).endswith("no price is known for this model")
+    assert lines.plan(replace(PLAN, price=Price(0.03, 0.12))).endswith("it does not pay for itself")
 
 
 def test_a_compactions_plan_shows_what_stays() -> None:
-    text = headless_text.plan(replace(PLAN, what="compact", first_kept=40, kept_rows=((40, "and then", 100),)))
+    text = lines.plan(replace(PLAN, what="compact", first_kept=40, kept_rows=((40, "and then", 100),)))
     assert "kept word for word, from #40 on:\n #  TITLE     TOKENS\n40  and then     100\n" in text
 
 
 def test_an_empty_plan_is_a_sentence() -> None:
     empty = Plan("prune", (), (), 0, 9, 9, None, 0, Price(), why_nothing="there are no tool results in the view")
-    assert headless_text.plan(empty) == "nothing to prune: there are no tool results in the view"
+    assert lines.plan(empty) == "nothing to prune: there are no tool results in the view"
 
 
 def test_a_gate_says_what_it_did_and_why_in_words() -> None:
     did = Gated("proactive", "compacted", "proactive.compacted", 151_200, 42_100, "working budget reached")
     failed = Gated("asked", "summary_empty", "asked.summary_empty.no_prior", 9_000, 9_000)
-    assert headless_text.gate(did) == (
+    assert lines.gate(did) == (
         "context: compacted, 151,200 to 42,100 tokens (over the trigger): working budget reached"
     )
-    assert headless_text.gate(failed) == (
+    assert lines.gate(failed) == (
         "context: the model returned an empty summary; it was not used (asked for, at 9,000 tokens)"
     )
 

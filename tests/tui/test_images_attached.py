@@ -151,7 +151,7 @@ def test_a_clipboard_that_holds_text_or_no_display_has_no_image() -> None:
 
 
 def test_a_path_pasted_at_the_inline_prompt_becomes_a_chip(picture: Path) -> None:
-    from tui.inline_prompt import Screen
+    from tui.inline.prompt import Screen
 
     with create_pipe_input() as pipe:
         play = Play(choices=Choices(log=FakeLog()))

@@ -16,9 +16,9 @@ from prompt_toolkit.output import DummyOutput
 from agent.wire import Answer, Asking, Busy, Command, Idle, Inspect, Interrupt, SetMode, Steer, Submit, Undo, Unqueue
 from tests.tui.fake_worker import FakeWorker
 from tui.front import Choices
-from tui.inline_desk import InlineDesk
-from tui.inline_prompt import Screen
-from tui.inline_talk import Talk
+from tui.inline.desk import InlineDesk
+from tui.inline.prompt import Screen
+from tui.inline.talk import Talk
 from tui.recall import Recall
 
 ENTER, ESC, NEWLINE, UP, TAB = "\r", "\x1b", "\n", "\x1b[A", "\t"

@@ -42,7 +42,7 @@ from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tui.actions import CycleMode, ToggleFolds
 from tui.front import Choices
-from tui.inline_plain import spoken
+from tui.inline.plain import spoken
 
 IDLE = Idle("2026-swift-otter", "/s/session.jsonl")
 ASK = Asking(7, "c1", "bash", "Run a command", "no rule allows it", command="git push", prefix="git push")

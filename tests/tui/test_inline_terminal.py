@@ -254,6 +254,8 @@ def test_without_a_terminal_there_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_neither_the_full_screens_library_nor_the_providers_is_loaded() -> None:
-    code = "import sys, tui.inline, tui.inline_prompt; print({'textual', 'litellm', 'openai'} & set(sys.modules))"
+    code = (
+        "import sys, tui.inline.running, tui.inline.prompt; print({'textual', 'litellm', 'openai'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

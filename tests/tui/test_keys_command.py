@@ -20,7 +20,7 @@ from tests.tui.inline_play import Play
 from tests.tui.pilots import stage
 from tui.actions import AskKey, Say
 from tui.commands import parse
-from tui.headless_keys import run_keys
+from tui.headless.keys import run_keys
 from tui.key_screen import KeyScreen
 
 

@@ -9,7 +9,7 @@ from agent.wire import Open, Pin, Rename, Undo
 from tests.tui.pilots import Stage
 from tests.tui.pilots import stage as screen
 from tui.actions import Say, ShowText
-from tui.inline_lists import Picking
+from tui.inline.lists import Picking
 from tui.pages import PageScreen
 from tui.pickers import Picker
 from tui.picks import Other, Pick, fitting, merged

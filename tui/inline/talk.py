@@ -3,8 +3,8 @@
 Not drawing: a `Surface` prints, keeps the draft, and hands keys in. All of it happens on the surface's loop.
 
 Invariants
- 1. What may still change stands in the live area; what is printed is finished (`inline_printer`).
- 2. While a question is open, lines and keys are its answers and nothing else (`inline_asks`).
+ 1. What may still change stands in the live area; what is printed is finished (`printer`).
+ 2. While a question is open, lines and keys are its answers and nothing else (`asks`).
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ from agent.wire import (
 )
 from compaction.records import AssistantSaid, Pinned, Record, SettingsChanged, UserSaid
 from tui import config_pages, going_back, tool_pages
-from tui import inline_questions as questions
 from tui.actions import Action, Leave, PickRewind, Say, ShowText, Wish
 from tui.costs import Costs
 from tui.customs import Customs
 from tui.front import TWICE
-from tui.inline_asks import Asks
-from tui.inline_context import Context
-from tui.inline_jobs import JobList
-from tui.inline_lists import Picking
-from tui.inline_live import Live
-from tui.inline_print import Row, prose, row
-from tui.inline_printer import Printer
-from tui.inline_questions import Question
-from tui.inline_surface import Surface
-from tui.inline_trust import Trusting, found_rows
+from tui.inline import questions as questions
+from tui.inline.asks import Asks
+from tui.inline.context import Context
+from tui.inline.jobs import JobList
+from tui.inline.lists import Picking
+from tui.inline.live import Live
+from tui.inline.print import Row, prose, row
+from tui.inline.printer import Printer
+from tui.inline.questions import Question
+from tui.inline.surface import Surface
+from tui.inline.trust import Trusting, found_rows
 from tui.plain import one_line
 from tui.present import Presenter, sentence
 from tui.recall import Recall

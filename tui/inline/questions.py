@@ -17,7 +17,7 @@ from agent.wire import Answer, Asking, Interrupt, Plan, Prune, Reviewed, Reviewi
 from tui.actions import Wish
 from tui.block import Block
 from tui.front import KEYS
-from tui.inline_print import Row, body, prose, row, table
+from tui.inline.print import Row, body, prose, row, table
 from tui.plain import one_line, plural, safe, tokens
 from tui.present import lasting, question
 from tui.priced import totals

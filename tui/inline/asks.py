@@ -1,6 +1,6 @@
 """The questions that are open: one is asked, the others wait, and an answer becomes wishes.
 
-Not the questions themselves (`inline_questions`, `inline_context`) and not keys.
+Not the questions themselves (`questions`, `context`) and not keys.
 
 Invariants
  1. A guarded question hears nothing until it was seen for `SETTLE` seconds.
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from tui.actions import Wish
 from tui.front import SETTLE
-from tui.inline_print import row
-from tui.inline_printer import Printer
-from tui.inline_questions import Question, Reply, Review
-from tui.inline_surface import Surface
+from tui.inline.print import row
+from tui.inline.printer import Printer
+from tui.inline.questions import Question, Reply, Review
+from tui.inline.surface import Surface
 
 
 @dataclass(slots=True)

@@ -13,10 +13,10 @@ from agent.wire import Pin
 from tui import diff_lines, memory_words
 from tui.actions import Examine, Export, Say, SearchLog, ShowChanges, ShowMemory, ShowTimeline, ViewWhole
 from tui.front import Looks
-from tui.inline_lists import Picking
-from tui.inline_print import Row, cut, prose, row, table
-from tui.inline_surface import Surface
-from tui.inline_talk import Talk
+from tui.inline.lists import Picking
+from tui.inline.print import Row, cut, prose, row, table
+from tui.inline.surface import Surface
+from tui.inline.talk import Talk
 from tui.picks import Other, Pick
 from tui.plain import dollars, one_line, plural, safe, tokens
 from tui.present import sentence

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TextIO
 
-from tui.headless_json import text_of
+from tui.headless.objects import text_of
 from tui.plain import safe
 
 # What a shell reports for a program whose reader went away: 128 + SIGPIPE (13 on every POSIX system).

@@ -1,6 +1,6 @@
 """The inline prompt's keys by name: what each does, what it is, and what the settings make of it.
 
-Not the doing (that is `inline_keys`). Keys are written as for the full screen, `ctrl+o` or `alt+up`, and have the same
+Not the doing (that is `keys`). Keys are written as for the full screen, `ctrl+o` or `alt+up`, and have the same
 names there, so that one `[keys]` is for both.
 """
 

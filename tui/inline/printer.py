@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tui.block import Block
-from tui.inline_print import MOST_PROSE, Growing, Row, row, rows
-from tui.inline_surface import Surface
+from tui.inline.print import MOST_PROSE, Growing, Row, row, rows
+from tui.inline.surface import Surface
 from tui.plain import safe
 
 # Of a session that is gone on with, this much is printed again: about two screens. Blocks.

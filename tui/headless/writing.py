@@ -1,6 +1,6 @@
 """The commands that write, without a screen: exec, prune, compact, undo, pin, rewind.
 
-Not the ones that read (`headless_reading`) and not what the output looks like (`headless_shown`). One worker, one
+Not the ones that read (`reading`) and not what the output looks like (`shown`). One worker, one
 command, one exit status.
 
 Invariants
@@ -38,9 +38,9 @@ from agent.wire import (
     Undo,
 )
 from tui.commands import numbers
-from tui.headless_json import RecordJson
-from tui.headless_pipes import Pipe, signals_to
-from tui.headless_shown import Shown, shown_for
+from tui.headless.objects import RecordJson
+from tui.headless.pipes import Pipe, signals_to
+from tui.headless.shown import Shown, shown_for
 from tui.plain import whole
 
 # The exit status for a mistake in the command or its input.

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 
 from agent.wire import Meter
 from tui.attachments import Attached
-from tui.inline_print import Row
-from tui.inline_questions import Question
+from tui.inline.print import Row
+from tui.inline.questions import Question
 
 T = TypeVar("T")
 

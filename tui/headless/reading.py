@@ -21,9 +21,9 @@ from typing import Any, Protocol, TextIO
 
 from agent.wire import Inspected, Plan
 from compaction.errors import EngineError
-from tui import headless_json, headless_text
-from tui.headless import USAGE, Misused, ids_of
-from tui.headless_pipes import Pipe
+from tui.headless import lines, objects
+from tui.headless.pipes import Pipe
+from tui.headless.writing import USAGE, Misused, ids_of
 from tui.plain import only_ascii, safe
 
 # What a timeline shows to people, and its heads; JSON has every field.
@@ -176,7 +176,7 @@ class _Ask:
 
     def plan(self, plan: Plan) -> int:
         """A plan that stays one."""
-        self.show(headless_json.planned(plan), lambda: headless_text.plan(plan))
+        self.show(objects.planned(plan), lambda: lines.plan(plan))
         return 0 if plan.records else NOTHING
 
 
@@ -204,7 +204,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | Non
     heads = columns or {name: name.replace("_", " ").upper() for name in rows[0]}
     numbers = [n for n, name in enumerate(heads) if all(_is_number(row.get(name)) for row in rows)]
     cells = ([_cell(row.get(name)) for name in heads] for row in rows)
-    return headless_text.table(tuple(heads.values()), cells, right=numbers)
+    return lines.table(tuple(heads.values()), cells, right=numbers)
 
 
 def _is_number(value: Any) -> bool:
@@ -231,7 +231,7 @@ def _cell(value: Any) -> str:
 
 def _sessions(ask: _Ask) -> int:
     found = [object_of(one) for one in ask.reading.listing(ask.options.all)]
-    shown = [{**one, "used": headless_text.when(one["used"]), "size": headless_text.size(one["size"])} for one in found]
+    shown = [{**one, "used": lines.when(one["used"]), "size": lines.size(one["size"])} for one in found]
     columns = {"id": "SESSION", "used": "LAST USED", "size": "SIZE", "model": "MODEL", "title": "TITLE"}
     if ask.options.all:
         columns["folder"] = "FOLDER"
@@ -242,7 +242,7 @@ def _sessions(ask: _Ask) -> int:
 
 def _context(ask: _Ask) -> int:
     inspected = ask.reading.inspected(ask.path)
-    ask.show(headless_json.inspected(inspected), lambda: headless_text.context(inspected))
+    ask.show(objects.inspected(inspected), lambda: lines.context(inspected))
     return 0
 
 
@@ -275,7 +275,7 @@ def _hit(hit: Mapping[str, Any]) -> str:
 def _timeline(ask: _Ask) -> int:
     found = ask.reading.timeline(ask.path)
     rows = [object_of(row) for row in found]
-    shown = [{**row, "at": headless_text.when(row["at"]), "cost": headless_text.money(row["cost"])} for row in rows]
+    shown = [{**row, "at": lines.when(row["at"]), "cost": lines.money(row["cost"])} for row in rows]
     none = "no request was answered in this session yet"
     if rows and ask.out.terminal and not ask.options.json:
         ask.out.whole(_plotted(ask, found))

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from agent.wire import Appended, Crashed, Event, Finished, Gated, Idle, Opened, Plan, Planned, Told
 from compaction.records import AssistantSaid, Gate, Noted, Record, ToolReturned
-from tui import headless_json, headless_text
-from tui.headless_json import RecordJson
-from tui.headless_pipes import Pipe
+from tui.headless import lines, objects
+from tui.headless.objects import RecordJson
+from tui.headless.pipes import Pipe
 
 # Notices that the end of the turn says again as its error.
 SAID_AT_THE_END = ("error", "refused")
@@ -105,13 +105,13 @@ class ExecJson(_Any):
         super().take(event)
         if isinstance(event, Idle) or (isinstance(event, Appended) and not self.is_new(event)):
             return
-        shown = headless_json.event(event, self.record_json)
+        shown = objects.event(event, self.record_json)
         if shown is not None:
             self.out.json(shown)
 
     def end(self, idle: Idle) -> int:
         """See `Shown`."""
-        self.out.json(headless_json.event(idle, self.record_json))
+        self.out.json(objects.event(idle, self.record_json))
         self.complain(idle)
         return idle.code
 
@@ -131,7 +131,7 @@ class ExecText(_Any):
             case Appended(record=record) if self.is_new(event):
                 self._record(record)
             case Gated():
-                self.say(headless_text.gate(event))
+                self.say(lines.gate(event))
             case _:
                 pass
 
@@ -144,7 +144,7 @@ class ExecText(_Any):
                 elif said.text.strip():
                     self.err.text(said.text.strip())
             case ToolReturned() as result:
-                self.err.text(headless_text.tool(result))
+                self.err.text(lines.tool(result))
             case Noted(text=text, topic=topic, to_model=False) if topic not in SAID_AT_THE_END:
                 self.say(text)
             case _:
@@ -203,11 +203,11 @@ class WishJson(_Wish):
         """See `Shown`."""
         code = self.code(idle)
         done = self.finished or Finished("", False, code, self.tag, idle.error or str(idle.stop))
-        line: dict[str, Any] = headless_json.finished(done)
+        line: dict[str, Any] = objects.finished(done)
         match self.options.command:
             case "prune":
                 error = line["error"]
-                line = headless_json.planned(self.plan, committed=done.committed, tag=done.tag, error=error)
+                line = objects.planned(self.plan, committed=done.committed, tag=done.tag, error=error)
             case "pin":
                 line |= {"record": self.options.id, "on": not self.options.remove}
             case "rewind":
@@ -227,7 +227,7 @@ class WishText(_Wish):
         code = self.code(idle)
         if self.finished is not None and self.finished.committed:
             if self.plan is not None and self.plan.records:
-                self.out.text(headless_text.plan(self.plan))
+                self.out.text(lines.plan(self.plan))
             self.out.text(self.finished.text)
         self.complain(idle)
         return code

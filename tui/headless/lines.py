@@ -1,6 +1,6 @@
 """Tables and lines for people who use commands instead of a screen.
 
-Not JSON (`headless_json`) and not where it goes (`headless_pipes`). Text in, text out; no colour anywhere, so that a
+Not JSON (`objects`) and not where it goes (`pipes`). Text in, text out; no colour anywhere, so that a
 log, a pipe and a screen reader get the same.
 
 Invariants

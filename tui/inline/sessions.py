@@ -12,11 +12,11 @@ from agent.wire import Rename
 from tui import session_list
 from tui.actions import DiscardSession, PickSession, RenameSession, Say, Wish
 from tui.front import Sessions
-from tui.inline_lists import Picking
-from tui.inline_print import Row, row
-from tui.inline_questions import WAITS, Reply
-from tui.inline_surface import Surface
-from tui.inline_talk import Talk
+from tui.inline.lists import Picking
+from tui.inline.print import Row, row
+from tui.inline.questions import WAITS, Reply
+from tui.inline.surface import Surface
+from tui.inline.talk import Talk
 from tui.picks import Pick
 from tui.plain import one_line
 from tui.present import sentence

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from agent.wire import Meter, Progress, Streaming, ToolRunning
 from tui.flow import wrap
-from tui.inline_print import MOST_PROSE, Row, cut, prose, row
+from tui.inline.print import MOST_PROSE, Row, cut, prose, row
 from tui.meter import meter_lines
 from tui.plain import in_one, one_line, overdrawn, plural, safe, seconds, tokens
 from tui.wording import DOING

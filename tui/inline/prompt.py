@@ -1,6 +1,6 @@
 """The inline screen on a capable terminal: finished rows go into its own scrollback, under them a prompt and the meter.
 
-Not what is said (that is `inline_talk`): an application of a few rows that is wiped before anything is printed and
+Not what is said (that is `talk`): an application of a few rows that is wiped before anything is printed and
 drawn again under it. Raw mode is never left for that, so no key is echoed in between.
 
 Invariants
@@ -36,14 +36,14 @@ from prompt_toolkit.renderer import print_formatted_text
 from agent.wire import MODE_NAMES, Meter
 from tui.alphabet import ascii_text
 from tui.attachments import Attached
-from tui.inline_editor import edited
-from tui.inline_keys import bindings
-from tui.inline_live import meter_rows
-from tui.inline_menu import Menu
-from tui.inline_print import Row
-from tui.inline_questions import Question
-from tui.inline_style import STYLE
-from tui.inline_talk import Talk
+from tui.inline.editor import edited
+from tui.inline.keys import bindings
+from tui.inline.live import meter_rows
+from tui.inline.menu import Menu
+from tui.inline.print import Row
+from tui.inline.questions import Question
+from tui.inline.style import STYLE
+from tui.inline.talk import Talk
 from tui.pastes import Pastes, cleaned
 from tui.plain import one_line, safe
 

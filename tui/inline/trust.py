@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agent.wire import Proposed
-from tui.inline_print import Row, prose, row
-from tui.inline_questions import SHOWN, WAITS, Reply
+from tui.inline.print import Row, prose, row
+from tui.inline.questions import SHOWN, WAITS, Reply
 from tui.trust_words import CHOICES, IGNORED, RUNS, answer, choices, lines, title, told
 
 LATER = "/trust answers; nothing waits for it."

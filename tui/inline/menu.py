@@ -15,8 +15,8 @@ from rich.cells import cell_len
 
 from tui import completion
 from tui.completion import Candidate, Token
-from tui.inline_print import Row, cut
-from tui.inline_talk import Talk
+from tui.inline.print import Row, cut
+from tui.inline.talk import Talk
 from tui.plain import safe
 
 # A listing of the folder is good for this long: a file made a minute ago should be found; seconds.

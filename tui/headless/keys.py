@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from getpass import getpass
 from typing import Any, Protocol, TextIO
 
-from tui.headless import USAGE
-from tui.headless_pipes import Pipe
-from tui.headless_reading import NOTHING, object_of, table_of
+from tui.headless.pipes import Pipe
+from tui.headless.reading import NOTHING, object_of, table_of
+from tui.headless.writing import USAGE
 
 COLUMNS = {"provider": "PROVIDER", "variable": "VARIABLE", "where": "KEPT IN"}
 

@@ -1,6 +1,6 @@
 """The inline prompt's keys, over those every shell has.
 
-Not what they do to the conversation (that is `inline_talk`).
+Not what they do to the conversation (that is `talk`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from prompt_toolkit.keys import Keys
 from agent.wire import Unqueue
 from tui.actions import Attach, AttachClipboard, CycleMode, Leave, Say, ShowSheet, ToggleFolds
 from tui.attachments import dragged
-from tui.inline_keymap import keys_of
-from tui.inline_menu import Menu
-from tui.inline_talk import Talk
+from tui.inline.keymap import keys_of
+from tui.inline.menu import Menu
+from tui.inline.talk import Talk
 from tui.pastes import Pastes, cleaned
 
 Pressed = Callable[[KeyPressEvent], None]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agent.wire import JobRow, Jobs, StopJob
-from tui.inline_print import Row, prose, row
-from tui.inline_questions import WAITS, Reply
+from tui.inline.print import Row, prose, row
+from tui.inline.questions import WAITS, Reply
 from tui.plain import one_line, safe
 
 # Of a job's output, lines: more scrolls the list away.

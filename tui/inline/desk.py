@@ -46,13 +46,13 @@ from tui.actions import (
 from tui.attachments import Attached, attached, from_clipboard
 from tui.commands import help_text
 from tui.front import Choices
-from tui.inline_keymap import listed
-from tui.inline_lists import Picking
-from tui.inline_log import InlineLog
-from tui.inline_print import Row, prose, row, rows
-from tui.inline_sessions import InlineSessions
-from tui.inline_surface import Surface
-from tui.inline_talk import Talk
+from tui.inline.keymap import listed
+from tui.inline.lists import Picking
+from tui.inline.log import InlineLog
+from tui.inline.print import Row, prose, row, rows
+from tui.inline.sessions import InlineSessions
+from tui.inline.surface import Surface
+from tui.inline.talk import Talk
 from tui.model_words import brief
 from tui.picks import Pick, merged
 from tui.plain import one_line, plural, safe, tokens

@@ -25,10 +25,10 @@ from typing import TypeVar
 from agent.wire import MODE_NAMES, Meter
 from tui.alphabet import ascii_text
 from tui.attachments import Attached
-from tui.inline_editor import edited
-from tui.inline_print import Row, prose, row, text_of
-from tui.inline_questions import Question
-from tui.inline_talk import Talk
+from tui.inline.editor import edited
+from tui.inline.print import Row, prose, row, text_of
+from tui.inline.questions import Question
+from tui.inline.talk import Talk
 from tui.meter import state
 from tui.pastes import cleaned
 from tui.plain import one_line, percent, safe, tokens

@@ -1,7 +1,7 @@
 """Blocks as rows of styled text for a terminal's own scrollback: printed once, never drawn again.
 
-Not a screen and no library's types: a row is (style, text) pairs, whose styles `inline_prompt` names colours for and
-`inline_plain` drops.
+Not a screen and no library's types: a row is (style, text) pairs, whose styles `prompt` names colours for and
+`plain` drops.
 
 Invariants
  1. Prose is broken at words, no row of it wider than `width`; code and output keep their lines, for copying.

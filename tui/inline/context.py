@@ -13,8 +13,8 @@ from agent.wire import Compact, Inspected, Pin, Prune
 from agent.wire import Row as Item
 from compaction.records import Record
 from tui.commands import numbers
-from tui.inline_print import Row, prose, row, table
-from tui.inline_questions import Reply
+from tui.inline.print import Row, prose, row, table
+from tui.inline.questions import Reply
 from tui.plain import one_line, percent, safe, tokens
 
 # What matters most is printed last: nearest to where one writes.

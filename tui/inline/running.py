@@ -1,6 +1,6 @@
 """Runs the inline front end over a worker: native scrollback, a prompt and the meter, or plain lines.
 
-Not what is said (`inline_talk`) and not how it is drawn (`inline_prompt`, `inline_plain`).
+Not what is said (`talk`) and not how it is drawn (`prompt`, `plain`).
 
 Invariants
  1. The worker's thread hands events over and goes on; they are taken in order on this thread's loop.
@@ -22,11 +22,11 @@ from agent.wire import Event, Quit
 from tui.actions import Wish
 from tui.customs import Customs
 from tui.front import LONGEST_END, Choices, History, Works
-from tui.inline_desk import InlineDesk
-from tui.inline_live import SPIN
-from tui.inline_plain import PlainLines
-from tui.inline_surface import Surface
-from tui.inline_talk import Talk
+from tui.inline.desk import InlineDesk
+from tui.inline.live import SPIN
+from tui.inline.plain import PlainLines
+from tui.inline.surface import Surface
+from tui.inline.talk import Talk
 from tui.plain import only_ascii
 from tui.recall import Recall
 
@@ -100,7 +100,7 @@ async def _run(
         surface = lines = PlainLines(ascii=ascii)
         run, interrupt = lines.run, lines.interrupt
     else:
-        from tui.inline_prompt import terminal_screen
+        from tui.inline.prompt import terminal_screen
 
         colours = not environ.get("NO_COLOR")
         surface = screen = terminal_screen(lambda: talk, ascii=ascii, colours=colours, keymap=choices.keys)

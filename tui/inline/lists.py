@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tui.actions import ShowText, Wish
-from tui.inline_print import Row, prose, row
-from tui.inline_questions import WAITS, Reply
+from tui.inline.print import Row, prose, row
+from tui.inline.questions import WAITS, Reply
 from tui.picks import Pick, fitting
 from tui.plain import one_line
 
