@@ -44,6 +44,10 @@ DEEPEST = 64
 # Above this a server's log is emptied when it starts; bytes.
 LOG_BYTES = 1_000_000
 
+# One that a running server has filled beyond this is emptied too, or a flood would fill the disk; bytes. Looked at so
+# often, seconds.
+LOG_FLOOD, LOG_LOOK = 10 * LOG_BYTES, 2.0
+
 
 # How it is said that a connection or its session is no more: by the library, and by servers in common use.
 _LOST = re.compile(r"connection closed|session (terminated|not found|expired)|(invalid|unknown|no valid) session", re.I)
@@ -165,6 +169,7 @@ class Connection:
             return streamable_http_client(spec["url"], http_client=await stack.enter_async_context(client))
         command, *rest = spec["command"]
         log = stack.enter_context(_log(spec["log"]))
+        stack.callback(asyncio.ensure_future(_bounded(log)).cancel)
         server = StdioServerParameters(
             command=command, args=rest, env=dict(spec["env"]), cwd=spec["cwd"] or None, encoding_error_handler="replace"
         )
@@ -269,6 +274,14 @@ def _log(path: str) -> TextIO:
     if os.fstat(log).st_size > LOG_BYTES:
         os.ftruncate(log, 0)
     return os.fdopen(log, "a", encoding="utf-8")
+
+
+async def _bounded(log: TextIO) -> None:
+    """Empties a log that is being flooded; who writes to it appends, and so goes on at its beginning."""
+    while True:
+        await asyncio.sleep(LOG_LOOK)
+        if os.fstat(log.fileno()).st_size > LOG_FLOOD:
+            os.ftruncate(log.fileno(), 0)
 
 
 def why(error: BaseException) -> str:

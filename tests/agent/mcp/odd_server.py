@@ -72,6 +72,15 @@ def die() -> str:
     return ""
 
 
+@server.tool(name="flood")
+def flood(size: int) -> str:
+    """Prints so many bytes where nobody asked for any."""
+    for _ in range(size // 1_000):
+        print("x" * 999, file=sys.stderr)
+    sys.stderr.flush()
+    return "flooded"
+
+
 @server.tool(name="grow")
 async def grow(context: Context) -> str:
     """Brings another tool."""

@@ -21,6 +21,9 @@ from agent.mcp.tool import McpTool
 from agent.tools import Refused, Result, Workspace
 from tests.agent.mcp.waiting import PATIENCE, alive, children, text_of, until
 
+# What a running server may fill its log with, bytes: `connection.LOG_FLOOD`, which the child alone may import.
+LOG_FLOOD = 10_000_000
+
 ODD = Path(__file__).with_name("odd_server.py")
 
 
@@ -124,6 +127,16 @@ async def test_an_odd_server_gives_results_and_sentences_whatever_it_does(tmp_pa
         )
         odds.now += 4
         assert (await odds.call("variable", name="PATH")).text != "not set"
+
+
+async def test_a_server_that_floods_its_log_fills_no_disk_and_goes_on(tmp_path: Path) -> None:
+    async with bench(tmp_path, odd(timeout=PATIENCE)) as odds:
+        log = odds.servers.held["odd"].log
+        assert (await odds.call("flood", size=LOG_FLOOD + 1_000_000)).text == "flooded"
+        await until(lambda: log.stat().st_size < LOG_FLOOD)
+        assert (await odds.call("flood", size=5_000)).text == "flooded"
+        await until(lambda: "x" * 999 in text_of(log))
+        assert log.stat().st_size < LOG_FLOOD
 
 
 def over_http(token: str) -> tuple[subprocess.Popen[bytes], int]:
