@@ -6,6 +6,7 @@ picture that no provider would take is refused, for it would poison every later 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,9 @@ def expand(text: str, folder: Path, warn: Callable[[str], None]) -> str:
     """The message with the mentioned files behind it. `warn` gets a sentence for each that could not be read."""
     blocks: list[str] = []
     for name, path in mentioned(text, folder):
+        if _leads_out(name, folder):
+            warn(f"@{name} is a link out of the folder; name what it leads to")
+            continue
         try:
             body = _listing(path) if path.is_dir() else _file(path)
         except OSError as error:
@@ -58,7 +62,7 @@ def pictures(text: str, folder: Path) -> tuple[str, ...]:
     """The mentioned pictures as data URLs. Raises `Refused` with a sentence for one that cannot be sent."""
     found: list[str] = []
     for name, path in mentioned(text, folder):
-        if not is_picture(path):
+        if not is_picture(path) or _leads_out(name, folder):
             continue
         try:
             found.append(data_url(path.read_bytes()))
@@ -67,6 +71,17 @@ def pictures(text: str, folder: Path) -> tuple[str, ...]:
         except OSError as error:
             raise Refused(f"@{name} could not be read: {error.strerror or error}") from error
     return tuple(found)
+
+
+def _leads_out(name: str, folder: Path) -> bool:
+    """Whether a name reads like one below the folder and a link takes it elsewhere: it could be anything of the user's.
+
+    A name that says itself where it goes (`/`, `~`, `..`) is what the user meant.
+    """
+    top, place = os.path.realpath(folder), os.path.normpath(os.path.join(folder, os.path.expanduser(name)))
+    real = os.path.realpath(place)
+    below = os.path.commonpath((place, os.path.normpath(folder))) == os.path.normpath(folder)
+    return below and os.path.commonpath((real, top)) != top
 
 
 def is_picture(path: Path) -> bool:

@@ -27,8 +27,14 @@ from agent.trust import fingerprint
 MOST_SHOWN = 64_000
 
 # Characters that show nothing or move others: controls, formats (joiners, bidi, tags), surrogates, private use,
-# unassigned, and the two separators that break lines.
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# unassigned, the two separators that break lines, and spaces that are none to a shell.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+
+# Letters and marks that show nothing, by their numbers: joiners, fillers, vowels without a form, selectors of variants,
+# the empty pattern of Braille.
+_UNSEEN = frozenset(
+    (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0)
+) | {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,11 @@ def unhidden(text: str) -> str:
     """`text` with every character that would not be seen spelled as an escape; newlines and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c in "\n\t" or unicodedata.category(c) not in _HIDDEN else _escape(c) for c in scrub(text))
+    return "".join(_escape(c) if _hidden(c) else c for c in scrub(text))
+
+
+def _hidden(char: str) -> bool:
+    return char not in "\n\t " and (unicodedata.category(char) in _HIDDEN or ord(char) in _UNSEEN)
 
 
 def _escape(char: str) -> str:

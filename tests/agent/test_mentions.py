@@ -56,3 +56,20 @@ def test_case_45_a_picture_no_provider_would_take_is_refused_at_the_door(data: b
     (tmp_path / "shot.png").write_bytes(data)
     with pytest.raises(Refused, match=r"@shot\.png was not sent: "):
         pictures("what is on @shot.png", tmp_path)
+
+
+def test_a_link_out_of_the_folder_joins_only_where_its_own_place_is_named(tmp_path: Path) -> None:
+    folder, secret, shot = tmp_path / "project", tmp_path / "secret", tmp_path / "shot.png"
+    (folder / "docs").mkdir(parents=True)
+    secret.write_text("the key")
+    shot.write_bytes(png())
+    (folder / "notes.md").symlink_to(secret)
+    (folder / "seen.png").symlink_to(shot)
+    (folder / "docs" / "up").symlink_to(tmp_path)
+    said: list[str] = []
+    text = "@notes.md @docs/up/secret @seen.png"
+    assert expand(text, folder, said.append) == text and pictures(text, folder) == ()
+    assert [line.split(" is ")[0] for line in said] == ["@notes.md", "@docs/up/secret", "@seen.png"]
+    assert "the key" in expand("@../secret", folder, warned) and "the key" in expand(f"@{secret}", folder, warned)
+    (folder / "inside.md").symlink_to(folder / "docs")
+    assert "up/" in expand("@inside.md", folder, warned)

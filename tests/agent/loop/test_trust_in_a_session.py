@@ -223,6 +223,7 @@ def test_a_trusted_file_cannot_be_borrowed_by_a_link_from_another_project(tmp_pa
 def test_what_cannot_be_seen_is_spelled_out() -> None:
     assert unhidden("a\tb\nc\x1b[31m") == "a\tb\nc\\x1b[31m"
     assert unhidden("x\u202ey\u200bz\U000e0041") == "x\\u202ey\\u200bz\\U000e0041"
+    assert unhidden("a\u00a0b\u3164c\ufe0fd e") == "a\\xa0b\\u3164c\\ufe0fd e"
     assert unhidden("naïve ü 漢 ✓") == "naïve ü 漢 ✓"
 
 
