@@ -6,6 +6,7 @@ files were around a turn is here too, as the loop asks for it.
 Invariants
  1. Nothing is erased: the log keeps what was left behind, and files are kept before they are replaced.
  2. What cannot be kept or given back is said; it never stops a turn.
+ 3. Where files were shown to be asked about, only what was shown is replaced.
 """
 
 from __future__ import annotations
@@ -143,7 +144,9 @@ async def _told(session: Session, given: Given, *, conversation: bool, before: i
 
 def _looked(keeper: Keeper, before: int) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
     with keeper.looking() as looking:
-        files = differences(looking, looking.changes(before))
+        changes = looking.changes(before)
+        files = differences(looking, changes)
+    keeper.shown = {before: {change.path: change.now for change in changes}}
     back = _last_restored(keeper)
     return files, () if back is None else tuple(sorted(back.copies))
 
@@ -152,7 +155,11 @@ def _give_back(keeper: Keeper, before: int, record: int) -> Given:
     with keeper.looking() as looking:
         changes = looking.changes(before)
         rights = {c.path: bits for c in changes if (bits := looking.rights(c.path, before)) is not None}
-    return _placed(keeper, changes, record, rights)
+    shown = keeper.shown.pop(before, None)
+    later = [] if shown is None else [c for c in changes if c.path not in shown or shown[c.path] != c.now]
+    given = _placed(keeper, [c for c in changes if c not in later], record, rights)
+    # Whoever said yes did not know of these.
+    return Given(given.paths, (*given.left, *(f"{c.path}: it changed since it was shown" for c in later)))
 
 
 def _placed(keeper: Keeper, changes: Sequence[Change], record: int, rights: dict[str, int]) -> Given:

@@ -58,6 +58,8 @@ class Keeper:
         self._slow = False
         self._lock = threading.RLock()
         self._turn: Snapshot | None = None
+        # What was shown for going back to a record: the files as they were then.
+        self.shown: dict[int, Mapping[str, Entry | None]] = {}
         self._said: set[str] = set()
         self._trees: dict[str, Mapping[str, Entry]] = {}
 

@@ -42,6 +42,21 @@ async def test_where_files_changed_it_is_asked_what_should_go_back(tmp_path: Pat
         assert len(story.records) == before
 
 
+async def test_what_the_user_edits_between_the_question_and_the_answer_is_left_alone(tmp_path: Path) -> None:
+    async with Story(tmp_path, edits()) as story:
+        for text in ("write it", "run it", "read it"):
+            await story.say(text)
+        record = said(story, "run it")
+        await story.wish(Rewind(record, "ask"))
+        (story.folder / "a.txt").write_text("my own\n")
+        finished = await story.wish(Rewind(record, "files"))
+        assert finished.code == 1 and "a.txt: it changed since it was shown" in finished.text
+        assert (story.folder / "a.txt").read_text() == "my own\n" and not (story.folder / "b.txt").exists()
+        await story.wish(Rewind(record, "ask"))
+        assert (await story.wish(Rewind(record, "files"))).code == 0
+        assert (story.folder / "a.txt").read_text() == "two\n"
+
+
 async def test_where_no_file_changed_the_conversation_goes_back_at_once_and_the_message_is_the_draft(
     tmp_path: Path,
 ) -> None:
