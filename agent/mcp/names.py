@@ -23,6 +23,9 @@ DIGEST = 6
 
 PREFIX = "mcp__"
 
+# How a mended name ends: one that is spelled so from the start could pass for another's.
+_MENDED = re.compile(rf"(?:^|-)[0-9a-f]{{{DIGEST}}}$")
+
 _OURS = re.compile(r"mcp__(.+?)__(?=.)")
 
 
@@ -48,8 +51,8 @@ def _plain(text: str) -> str:
 
 
 def _fitted(text: str, plain: str, most: int) -> str:
-    """`plain`, with a digest of `text` where it is not that text any more."""
-    if plain == text and 0 < len(text) <= most:
+    """`plain`, with a digest of `text` where it is not that text any more, or reads as if it had one."""
+    if plain == text and 0 < len(text) <= most and not _MENDED.search(text):
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST]
     return f"{plain[: most - DIGEST - 1].rstrip('_-')}-{digest}".lstrip("-")

@@ -128,6 +128,12 @@ def test_names_that_differ_stay_different_however_long_or_strange() -> None:
     assert len(set(names)) == len(names) and max(map(len, names)) <= LONGEST
 
 
+def test_no_server_can_be_named_to_pass_for_another_whose_name_was_mended() -> None:
+    for mended in (server_part("my__server"), server_part("ö")):
+        assert server_part(mended) != mended and len(server_part(mended)) <= 24
+    assert server_part("my-server") == "my-server"
+
+
 def test_a_list_is_the_same_bytes_in_whatever_order_it_came_and_is_kept(tmp_path: Path) -> None:
     one = {
         "name": "a",
