@@ -4,10 +4,10 @@ Not the log's records (those ride inside `Appended`) and no behaviour.
 
 Contracts
  1. Commands may be put from any thread and never block; the worker takes them in order, one turn at a time.
-    `Interrupt`, `Answer` and `Unqueue` overtake: they act at once, whatever runs; so do `Inspect`, `InspectJobs`,
-    `StopJob`, `ShowTrust`, `ShowHooks`, `ListTools`, `RestartServer` and a `Prune` that only probes. `Steer`, `Pin`,
-    `SetBudget` and `SetTrust` act at the next step's end; `Submit`, `Init`, `Shell`, `Compact`, `Prune`, `Undo`,
-    `Rewind`, `Fork`, `SetModel`, `SaveKey`, `SetEffort`, `Reload` wait for the turn.
+    `Interrupt`, `Answer`, `Reviewed`, `Unqueue` and all of `AtOnce` overtake: they act whatever runs; so does a `Prune`
+    that only probes. `Steer` and, of the `Wish`es, `Pin`, `SetBudget`, `SetTrust` and `SetSetting` act at the next
+    step's end; the other wishes, `Submit`, `Init`, `Shell`, `Fork` and `Open` wait for the turn, `Compact` and `Prune`
+    in front of messages that wait.
  2. Events are emitted on the worker's thread, in order. `emit` must hand them over and return; it may not raise.
  3. Only `Appended` is durable: it follows the fsync of its record. Opening a session emits one `Opened`, then
     `Appended` for each record already there (`replay` true), then `Metered`, perhaps a `Proposed`, then `Idle`.
@@ -22,6 +22,7 @@ from agent.reasoned import reasoned
 from agent.wire_commands import (
     MODE_NAMES,
     Answer,
+    AtOnce,
     Choice,
     Command,
     Compact,
@@ -59,6 +60,7 @@ from agent.wire_commands import (
     Submit,
     Undo,
     Unqueue,
+    Wish,
 )
 from agent.wire_events import (
     Appended,
@@ -100,6 +102,7 @@ __all__ = [
     "Answer",
     "Appended",
     "Asking",
+    "AtOnce",
     "Busy",
     "CacheState",
     "Choice",
@@ -175,5 +178,6 @@ __all__ = [
     "ToolsListed",
     "Undo",
     "Unqueue",
+    "Wish",
     "reasoned",
 ]  # fmt: skip

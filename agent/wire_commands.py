@@ -282,9 +282,18 @@ class Quit:
     """End the worker after what is being written."""
 
 
-Command: TypeAlias = (
-    Submit | Steer | Unqueue | Shell | Interrupt | Answer | Compact | Reviewed | Prune | Undo | Pin | Rewind | Reload
-    | SetBudget | SetModel | SetMode | ShowTrust | SetTrust | Rename | Inspect | Open | Quit | InspectJobs | StopJob
-    | SaveKey | SetEffort | Fork | Init | ListTools | RestartServer | ShowHooks | ShowSettings | SetSetting
-    | ShowPermissions | ForgetRule
+# Acts whatever runs, and changes no record; so does a `Prune` that only probes.
+AtOnce: TypeAlias = (
+    SetMode | Inspect | ShowTrust | ShowHooks | ListTools | RestartServer | ShowSettings | ShowPermissions | ForgetRule
+    | InspectJobs | StopJob
 )  # fmt: skip
+
+# Carried out between turns, or between steps; ends in one `Finished`.
+Wish: TypeAlias = (
+    Compact | Prune | Undo | Pin | Rewind | Reload | SetBudget | SetModel | SaveKey | SetEffort | SetTrust | SetSetting
+    | Rename
+)  # fmt: skip
+
+Command: TypeAlias = (
+    Submit | Steer | Unqueue | Shell | Interrupt | Answer | Reviewed | Open | Fork | Init | Quit | AtOnce | Wish
+)

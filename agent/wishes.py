@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import configuring, equipment, late, metering, trusting
+from agent import configuring, equipment, job_news, late, metering, trusting
 from agent.admission import admit
 from agent.effort import set_effort
 from agent.ending import End
@@ -35,6 +35,7 @@ from agent.wire import (
     Finished,
     ForgetRule,
     Inspect,
+    InspectJobs,
     ListTools,
     Opened,
     Pin,
@@ -56,6 +57,7 @@ from agent.wire import (
     ShowPermissions,
     ShowSettings,
     ShowTrust,
+    StopJob,
     ToolRunning,
     Undo,
 )
@@ -130,6 +132,8 @@ def at_once(session: Session, command: Command) -> None:
         case RestartServer(name):
             servers = session.kit.servers
             session.tell("no MCP server is configured" if servers is None else servers.restart(name))
+        case InspectJobs() | StopJob():
+            job_news.at_once(session, command)
         case Prune(probe=True, records=records):
             session.emit(Planned(probed(session, records), offered=False))
         case _:

@@ -29,48 +29,36 @@ from agent.session import Session
 from agent.session_log import LogError, LogFailed
 from agent.wire import (
     Answer,
+    AtOnce,
     Busy,
     Command,
     Compact,
     Crashed,
     Event,
-    ForgetRule,
     Fork,
     Idle,
     Init,
-    Inspect,
-    InspectJobs,
     Interrupt,
-    ListTools,
     Open,
     Pin,
     Prune,
     Queued,
     Quit,
     Reload,
-    Rename,
-    RestartServer,
     Returned,
     Reviewed,
     Rewind,
-    SaveKey,
     SetBudget,
-    SetEffort,
-    SetMode,
     SetModel,
     SetSetting,
     SetTrust,
     Shell,
-    ShowHooks,
-    ShowPermissions,
-    ShowSettings,
-    ShowTrust,
     Steer,
-    StopJob,
     Submit,
     Told,
     Undo,
     Unqueue,
+    Wish,
 )
 from compaction.view import first_line
 
@@ -84,6 +72,10 @@ WAITS: Mapping[type[Command], str] = {
     Compact: "compacting", Prune: "pruning", Undo: "undoing", Rewind: "going back", Reload: "reading anew",
     SetModel: "the other model", Shell: "the command", Open: "the other session",
 }  # fmt: skip
+
+
+def _acts_at_once(command: Command) -> bool:
+    return isinstance(command, AtOnce) or (isinstance(command, Prune) and command.probe)
 
 
 class Opener(Protocol):
@@ -205,21 +197,8 @@ class Worker:
                 self._unqueue()
             case Quit():
                 self._end()
-            case (
-                SetMode()
-                | Inspect()
-                | ShowTrust()
-                | ShowHooks()
-                | ListTools()
-                | RestartServer()
-                | ShowSettings()
-                | ShowPermissions()
-                | ForgetRule()
-                | Prune(probe=True)
-            ) if session is not None:
+            case _ if session is not None and _acts_at_once(command):
                 wishes.at_once(session, command)
-            case InspectJobs() | StopJob() if session is not None:
-                job_news.at_once(session, command)
             case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
                 session.tell(f"joins the turn after its current step: {first_line(text)}")
@@ -278,37 +257,10 @@ class Worker:
                 await self._guarded("turn", loop.turn(session, text))
             case Shell():
                 await self._guarded("shell", wishes.shell(session, command))
-            case (
-                Compact()
-                | Prune()
-                | Undo()
-                | Pin()
-                | Rewind()
-                | Reload()
-                | SetBudget()
-                | SetModel()
-                | SaveKey()
-                | SetEffort()
-                | SetTrust()
-                | SetSetting()
-                | Rename()
-            ):
-                await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
-            case (
-                SetMode()
-                | Inspect()
-                | ShowTrust()
-                | ShowHooks()
-                | ListTools()
-                | RestartServer()
-                | ShowSettings()
-                | ShowPermissions()
-                | ForgetRule()
-                | Prune(probe=True)
-            ):
+            case _ if _acts_at_once(command):
                 wishes.at_once(session, command)
-            case InspectJobs() | StopJob():
-                job_news.at_once(session, command)
+            case _ if isinstance(command, Wish):
+                await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
             case _:
                 raise AssertionError(f"{type(command).__name__} is taken at once")
 

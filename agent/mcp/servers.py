@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 from agent.mcp.names import server_part
 from agent.mcp.offered import Lists, Offered, offered
 from agent.mcp.server import Server, Unset
-from agent.models.host_process import Exchange, HostProcess
+from agent.models.host_process import HostProcess
 from agent.models.pipe import Message
 from agent.places import Places
 from agent.sanitise import one_line
@@ -44,9 +44,6 @@ LONGEST_WAIT = 60.0
 
 # Seconds the program waits at its end for servers to leave; the child goes on ending them by itself.
 LEAVING = 1.0
-
-# Seconds for the child to confirm that a call was stopped; it takes about 0.01.
-CONFIRM = 0.5
 
 # What of a start is told: a call says itself that it could not be made.
 Tells: TypeAlias = Literal["nothing", "failures", "all"]
@@ -177,7 +174,7 @@ class Servers:
         try:
             message = await exchange.messages.get()
         finally:
-            await _confirm(process, exchange)
+            await process.confirm(exchange)
         if message is None:
             self._died(held, "our own process for servers ended")
             raise Down(
@@ -355,15 +352,3 @@ def _again(held: Held) -> str:
 def _wait(deaths: int) -> float:
     """How long a server that ended so often is left alone, seconds."""
     return 0.0 if deaths < 2 else min(LONGEST_WAIT, 2.0**deaths)
-
-
-async def _confirm(process: HostProcess, exchange: Exchange) -> None:
-    """Stops a call that is not over, and waits shortly for the child's word."""
-    if exchange.over.is_set():
-        return
-    process.cancel(exchange)
-    waiting = asyncio.ensure_future(exchange.over.wait())
-    try:
-        await asyncio.wait({waiting}, timeout=CONFIRM)
-    finally:
-        waiting.cancel()

@@ -31,6 +31,9 @@ PATIENCE = 20
 # Seconds for the answer to a cancel; the child needs about 0.01.
 CANCEL_PATIENCE = 5.0
 
+# Seconds that `confirm` waits for that answer: a longer wait would be felt at Esc.
+CONFIRM = 0.5
+
 # Above this the log is emptied when a child starts: it holds stray prints and tracebacks, of which the newest matter.
 LOG_BYTES = 1_000_000
 
@@ -135,6 +138,17 @@ class HostProcess:
         self._deadlines[exchange.id] = loop.call_later(
             self._cancel_patience, self.kill, "it did not answer when a request was cancelled"
         )
+
+    async def confirm(self, exchange: Exchange) -> None:
+        """Cancels an exchange that is not over, and waits shortly for the child's word."""
+        if exchange.over.is_set():
+            return
+        self.cancel(exchange)
+        waiting = asyncio.ensure_future(exchange.over.wait())
+        try:
+            await asyncio.wait({waiting}, timeout=CONFIRM)
+        finally:
+            waiting.cancel()
 
     def kill(self, why: str = "") -> None:
         """Ends the child now; the exchanges learn it when its pipe closes."""

@@ -36,7 +36,7 @@ from agent.model import (
     Thinking,
 )
 from agent.models.errors_from import error_from
-from agent.models.host_process import BEAT, CANCEL_PATIENCE, PATIENCE, Exchange, HostProcess
+from agent.models.host_process import BEAT, CANCEL_PATIENCE, PATIENCE, HostProcess
 from agent.models.providers import key_variable, provider_with
 from agent.models.replies import reply_from
 from agent.models.retry import wait_before_retry
@@ -44,9 +44,6 @@ from agent.models.spelling import spell
 
 # Seconds for the child to say that it is ready: its import takes 4 to 10, on a cold disk several times that.
 START_PATIENCE = 120.0
-
-# Seconds a closing stream waits for the child's confirmation; it takes about 0.01. Longer waits would be felt at Esc.
-CONFIRM = 0.5
 
 
 class RemoteModel:
@@ -162,7 +159,7 @@ class RemoteModel:
             error.kept = "".join(texts)
             raise
         finally:
-            await _confirm(process, exchange)
+            await process.confirm(exchange)
 
     async def _running(self) -> HostProcess:
         """A child that is ready; starts one where there is none, and a second one when the first does not come up."""
@@ -232,18 +229,6 @@ def _part(piece: list[Any]) -> Part:
             return Thinking(text)
         case _:
             return CallGrowing(piece[1], piece[2], piece[3])
-
-
-async def _confirm(process: HostProcess, exchange: Exchange) -> None:
-    """Closes an exchange that is not over, and waits shortly for the child's word."""
-    if exchange.over.is_set():
-        return
-    process.cancel(exchange)
-    waiting = asyncio.ensure_future(exchange.over.wait())
-    try:
-        await asyncio.wait({waiting}, timeout=CONFIRM)
-    finally:
-        waiting.cancel()
 
 
 def _cannot_start(process: HostProcess, log: Path | None) -> str:
