@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -62,17 +62,20 @@ from tui.actions import (
     Wish,
 )
 
-# The pages of help fit eighty columns in their frame: two cells of border, two of padding. Cells.
-MEASURE = 76
+# Two columns are read badly on longer lines than this; a narrower screen has shorter ones. Cells.
+MEASURE = 100
+
+# What other terminal agents call it: fingers remember. Only a hint, so that each command has one name.
+ELSEWHERE = {
+    "clear": "new", "reset": "new", "continue": "resume", "sessions": "resume", "history": "resume", "title": "rename",
+    "branch": "fork", "checkpoint": "rewind", "exit": "quit", "status": "context", "compress": "compact",
+    "summarize": "compact", "usage": "cost", "stats": "cost", "tokens": "cost", "models": "model", "thinking": "effort",
+    "reasoning": "effort", "login": "key", "auth": "key", "ps": "jobs", "bashes": "jobs", "approvals": "permissions",
+    "plan": "mode", "config": "settings", "shortcuts": "keys", "color": "theme", "search": "recall",
+}  # fmt: skip
 
 # A range like `14-18` beyond this is a slip of the finger, not a choice of records.
 LONGEST_RANGE = 10_000
-
-
-# What stands on the page of help where there are none.
-OWN = """\
-none yet: a file commands/NAME.md beside config.toml, or .ullage/commands/NAME.md
-in the project, is sent as a message when /NAME is typed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ def slash(name: str, arguments: str, custom: Collection[str] = ()) -> Wish:
     """The wish of one slash command; for an unknown name a sentence with the nearest."""
     if command := TABLE.get(name.lower()):
         return command.run(arguments)
+    if known := ELSEWHERE.get(name.lower()):
+        return Say(f"There is no command /{name}. Here it is /{known}: {TABLE[known].help}.", "warning", unknown=True)
     near = difflib.get_close_matches(name.lower(), [*TABLE, *custom], n=1, cutoff=0.5)
     hint = f" Did you mean /{near[0]}?" if near else " /help lists them all."
     return Say(f"There is no command /{name}.{hint}", "warning", unknown=True)
@@ -241,74 +246,85 @@ def _plainly(wish: Wish) -> Callable[[str], Wish]:
     return lambda _: wish
 
 
-TABLE: dict[str, SlashCommand] = {
-    row.name: row
-    for row in (
-        SlashCommand("help", "", "what the commands do", _plainly(ShowSheet("help"))),
-        SlashCommand("keys", "", "what the keys do", _plainly(ShowSheet("keys"))),
-        SlashCommand("model", "[name]", "switch the model", lambda text: SetModel(text) if text else PickModel()),
-        SlashCommand("key", "provider", "save a provider's key where the system keeps such things", _key),
-        SlashCommand(
-            "effort", "[none | minimal | low | medium | high | xhigh | max | default]", "how much the model reasons",
-            SetEffort,
+# Under each other in /help and behind a lone `/`, so in the order of how often people reach for them.
+GROUPS: tuple[tuple[str, tuple[SlashCommand, ...]], ...] = (
+    (
+        "The conversation",
+        (
+            SlashCommand("new", "", "start another session", _plainly(Open(None))),
+            SlashCommand("resume", "[id]", "go on with an earlier session", _resume),
+            SlashCommand("rename", "name", "name this session", _rename),
+            SlashCommand("fork", "[#]", "a new session from here, or from before a record; this one stays", _fork),
+            SlashCommand(
+                "rewind", "[# | --back]", "go on from before a message, with its files; --back undoes that for files",
+                _rewind,
+            ),
+            SlashCommand("copy", "", "copy the last answer", _plainly(CopyAnswer())),
+            SlashCommand("export", "md | html | json [file]", "write the session to a file", _export),
+            SlashCommand("quit", "", "leave; the session can be resumed", _plainly(Leave())),
         ),
-        SlashCommand(
-            "budget", "[160k | 60% | min(200k, 80%) | default]", "show or set the working budget",
-            lambda text: SetBudget(text) if text else TellBudget(),
+    ),
+    (
+        "The context",
+        (
+            SlashCommand("context", "", "everything in the context, item by item", _plainly(Inspect())),
+            SlashCommand("compact", "[--preview | --review] [focus]", "summarise what is old", _compact),
+            SlashCommand("prune", "[12 14-18 | --all] [--force]", "drop old tool results, after the plan", _prune),
+            SlashCommand("undo", "", "take back the last prune or compaction", _plainly(Undo())),
+            SlashCommand("pin", "#", "keep a record word for word through everything", _one_number("pin", Pin)),
+            SlashCommand("unpin", "#", "keep it so no longer", _one_number("unpin", lambda id: Pin(id, on=False))),
+            SlashCommand("recall", "words | #", "search the whole log, and put something back", SearchLog),
+            SlashCommand("timeline", "", "every request as a bar, with rewrites and breaks", _plainly(ShowTimeline())),
+            SlashCommand("cost", "", "tokens and price, request by request", _plainly(ShowSheet("cost"))),
+            SlashCommand(
+                "budget", "[160k | 60% | min(200k, 80%) | default]", "show or set the working budget",
+                lambda text: SetBudget(text) if text else TellBudget(),
+            ),
         ),
-        SlashCommand("context", "", "everything in the context, item by item", _plainly(Inspect())),
-        SlashCommand("compact", "[--preview | --review] [focus]", "summarise what is old", _compact),
-        SlashCommand("prune", "[12 14-18 | --all] [--force]", "drop old tool results, after showing the plan", _prune),
-        SlashCommand("undo", "", "take back the last prune or compaction", _plainly(Undo())),
-        SlashCommand("pin", "#", "keep a record word for word", _one_number("pin", Pin)),
-        SlashCommand("unpin", "#", "no longer", _one_number("unpin", lambda id: Pin(id, on=False))),
-        SlashCommand("timeline", "", "every request as a bar, with rewrites and breaks", _plainly(ShowTimeline())),
-        SlashCommand("recall", "words | #", "search the whole log, and put something back", SearchLog),
-        SlashCommand("jobs", "", "commands in the background: their output, and their end", _plainly(InspectJobs())),
-        SlashCommand("export", "md | html | json [file]", "write the session to a file", _export),
-        SlashCommand("doctor", "", "what is found on this machine", _plainly(Examine())),
-        SlashCommand("mode", "plan | ask | edits | auto", "what needs your yes", _mode),
-        SlashCommand("hooks", "", "your commands at events: which, from where, how they ended", _plainly(ShowHooks())),
-        SlashCommand("trust", "", "look at the project's settings file, and trust it or not", _plainly(ShowTrust())),
-        SlashCommand(
-            "permissions", "", "the mode, and every rule with where it comes from", _plainly(ShowPermissions())
+    ),
+    (
+        "The model",
+        (
+            SlashCommand("model", "[name]", "switch the model", lambda text: SetModel(text) if text else PickModel()),
+            SlashCommand(
+                "effort", "[none | low | medium | high | … | default]", "how much the model reasons", SetEffort,
+            ),
+            SlashCommand("key", "provider", "save a provider's key", _key),
         ),
-        SlashCommand("settings", "[key [value | default]]", "show the settings, or change one", _settings),
-        SlashCommand("theme", "[name]", "choose the colours", lambda text: SetTheme(text) if text else PickTheme()),
-        SlashCommand("cost", "", "tokens and price, request by request", _plainly(ShowSheet("cost"))),
-        SlashCommand(
-            "rewind", "[# | --back]", "go on from before a message, its files too; --back takes files back", _rewind,
+    ),
+    (
+        "The project",
+        (
+            SlashCommand("diff", "[path]", "what this session changed in files", ShowChanges),
+            SlashCommand("init", "", "have the repository studied and its AGENTS.md written", _plainly(Init())),
+            SlashCommand("memory", "[edit]", "what is remembered of this project, and where", _memory),
+            SlashCommand("reload", "", "take changed instructions and tools in", _plainly(Reload())),
+            SlashCommand("jobs", "", "commands in the background: their output, and end", _plainly(InspectJobs())),
         ),
-        SlashCommand("fork", "[#]", "a new session from here, or from before a record; this one stays", _fork),
-        SlashCommand("diff", "[path]", "what this session changed in files", ShowChanges),
-        SlashCommand("init", "", "have the repository studied and its AGENTS.md written", _plainly(Init())),
-        SlashCommand("memory", "[edit]", "what is remembered of this project, and where", _memory),
-        SlashCommand("reload", "", "take changed instructions and tools in", _plainly(Reload())),
-        SlashCommand("tools", "", "every tool, and what it costs in each request", _plainly(ListTools("tools"))),
-        SlashCommand("mcp", "[restart name]", "the MCP servers: state, tools, tokens, log", _mcp),
-        SlashCommand("new", "", "start another session", _plainly(Open(None))),
-        SlashCommand("resume", "[id]", "go on with an earlier session", _resume),
-        SlashCommand("rename", "name", "name this session", _rename),
-        SlashCommand("copy", "", "copy the last answer", _plainly(CopyAnswer())),
-        SlashCommand("quit", "", "leave; the session can be resumed", _plainly(Leave())),
-    )
-}  # fmt: skip
+    ),
+    (
+        "What is allowed, and tools",
+        (
+            SlashCommand("mode", "plan | ask | edits | auto", "what needs your yes", _mode),
+            SlashCommand(
+                "permissions", "", "the mode, and every rule with where it comes from", _plainly(ShowPermissions())
+            ),
+            SlashCommand("trust", "", "see the project's settings file, and trust it or not", _plainly(ShowTrust())),
+            SlashCommand("hooks", "", "your commands at events: which, whence, how they ended", _plainly(ShowHooks())),
+            SlashCommand("tools", "", "every tool, and what it costs in each request", _plainly(ListTools("tools"))),
+            SlashCommand("mcp", "[restart name]", "the MCP servers: state, tools, tokens, log", _mcp),
+        ),
+    ),
+    (
+        "This program",
+        (
+            SlashCommand("help", "", "what the commands do", _plainly(ShowSheet("help"))),
+            SlashCommand("keys", "", "what the keys do", _plainly(ShowSheet("keys"))),
+            SlashCommand("settings", "[key [value | default]]", "show the settings, or change one", _settings),
+            SlashCommand("theme", "[name]", "choose the colours", lambda text: SetTheme(text) if text else PickTheme()),
+            SlashCommand("doctor", "", "what is found on this machine", _plainly(Examine())),
+        ),
+    ),
+)  # fmt: skip
 
-
-def help_text(custom: Sequence[tuple[str, str]] = (), measure: int = MEASURE) -> str:
-    """The table as Markdown-free text, in `measure` cells, one line a command; the user's own behind it, from (what is
-    typed, about)."""
-    rows = [(f"/{row.name} {row.arguments}".rstrip(), row.help) for row in TABLE.values()]
-    rows += [
-        ("!command", "run it in the shell; its output joins the context"),
-        ("!!command", "run it; its output does not"),
-        ("@path", "attach a file or an image; a pasted path of an image does the same"),
-    ]
-    # Here, because measuring cells takes a library that headless commands can do without.
-    from tui.flow import columns
-
-    measure = min(measure, MEASURE)
-    wide = min(32, measure // 3)
-    text = "\n".join(columns(rows, wide, measure))
-    own = "\n".join(columns(list(custom), wide, measure)) if custom else OWN
-    return f"{text}\n\nYour own commands\n{own}"
+TABLE: dict[str, SlashCommand] = {row.name: row for _, rows in GROUPS for row in rows}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tui.commands import TABLE, SlashCommand
+from tui.commands import ELSEWHERE, TABLE, SlashCommand
 from tui.customs import Custom, about, hint
 from tui.plain import one_line, safe
 
@@ -68,6 +68,10 @@ def slashes(query: str, custom: Sequence[Custom] = ()) -> list[Candidate]:
     rows = {row.name: _slash(row) for row in TABLE.values()}
     rows |= {row.name: _custom(row) for row in custom}
     names = rank(query, rows) if query else list(rows)
+    if len(query) > 1:
+        # Behind what is called so: what people know by that name from elsewhere.
+        known = (here for name, here in ELSEWHERE.items() if name.startswith(query.casefold()))
+        names = list(dict.fromkeys([*names, *known]))
     return [rows[name] for name in names]
 
 

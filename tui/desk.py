@@ -60,10 +60,10 @@ from tui.actions import (
     WriteDraft,
 )
 from tui.attachments import Attached, attached, from_clipboard
-from tui.commands import help_text
 from tui.costs import Costs
 from tui.diff_screen import DiffScreen
 from tui.front import Choices as Choices
+from tui.help_page import help_text
 from tui.key_screen import KeyScreen
 from tui.keys import key_help
 from tui.looks import Looking
@@ -234,9 +234,9 @@ class Desk:
         match what:
             case "help":
                 customs = self.app.screen_stack[0].query_one(Popup).customs
-                return PageScreen(lambda: Page("Commands", "", help_text(customs.help())))
+                return PageScreen(lambda: Page("Commands", "", lambda width: help_text(customs.help(), width)))
             case "keys":
-                return PageScreen(lambda: Page("Keys", "", key_help(self.keymap)))
+                return PageScreen(lambda: Page("Keys", "", lambda width: key_help(self.keymap, width)))
             case "cost":
                 return PageScreen(self._cost)
 

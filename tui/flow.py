@@ -29,11 +29,11 @@ def wrap(text: str, width: int) -> list[str]:
 
 def columns(rows: Iterable[tuple[str, str]], wide: int, measure: int) -> list[str]:
     """Names and what they mean, the meanings under each other in lines of at most `measure` cells; a name of more than
-    `wide` cells gets a line of its own."""
+    `wide` cells gets a line of its own, or more."""
     lines: list[str] = []
     for name, text in rows:
         first, *more = wrap(text, measure - wide - 2)
-        lines += [f"{name:<{wide}}  {first}"] if len(name) <= wide else [name, f"{'':<{wide}}  {first}"]
+        lines += [f"{name:<{wide}}  {first}"] if len(name) <= wide else [*wrap(name, measure), f"{'':<{wide}}  {first}"]
         lines += [f"{'':<{wide}}  {line}" for line in more]
     return lines
 

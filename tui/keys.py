@@ -34,7 +34,7 @@ ANSWERS = (
     ("n", "no, with a reason the model reads"),
     ("up, down, enter", "choose"),
     ("pageup, pagedown", "scroll what would happen"),
-    ("escape", "stop the turn"),
+    ("esc", "stop the turn"),
 )
 
 # How keys are written for people where textual has another name for them.
@@ -44,8 +44,8 @@ NAMES = {"slash": "/", "question_mark": "?", "escape": "esc"}
 WIDE = 19
 
 
-def key_help(keymap: Mapping[str, str]) -> str:
-    """The keys, one a line; `keymap` names other keys for some, by the binding's id."""
+def key_help(keymap: Mapping[str, str], measure: int = MEASURE) -> str:
+    """The keys, one a line of at most `measure` cells; `keymap` names other keys for some, by the binding's id."""
     # Here, because it costs a start 45 ms before the screen stands.
     from tui.context_screen import ContextScreen
 
@@ -64,7 +64,7 @@ def key_help(keymap: Mapping[str, str]) -> str:
     lines: list[str] = []
     for title, rows in parts:
         lines += ["", title] if title else []
-        lines += columns(rows, WIDE, MEASURE)
+        lines += columns(rows, min(WIDE, measure // 3), min(measure, MEASURE))
     return "\n".join(lines)
 
 

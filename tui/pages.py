@@ -33,11 +33,11 @@ from tui.plain import plural, safe
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A title, a quiet remark, and the text."""
+    """A title, a quiet remark, and the text; or what lays it out for a width in cells, where it has columns."""
 
     title: str
     remark: str
-    text: str
+    text: str | Callable[[int], str]
 
 
 class Lines(ScrollView, can_focus=True):
@@ -130,7 +130,8 @@ class PageScreen(Overlay):
 
     @work(thread=True, exclusive=True, group="lay")
     def _lay(self, width: int) -> None:
-        self.post_message(self.Laid(width, wrap(safe(self._page.text), width)))
+        text = self._page.text
+        self.post_message(self.Laid(width, wrap(safe(text if isinstance(text, str) else text(width)), width)))
 
     def on_page_screen_laid(self, message: Laid) -> None:
         """Show it, unless the width is another by now."""

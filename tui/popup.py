@@ -118,4 +118,9 @@ class Popup(Widget, can_focus=False):
             if index == self.chosen:
                 row = row.stylize(Style.parse(f"bold {marked['primary']}"))
             rows.append(row)
+        if rows and len(self.candidates) > height:
+            # Who sees eight rows should know that there are more, and where among them the mark is.
+            place = f"  {self.chosen + 1}/{len(self.candidates)}"
+            last = rows[-1].truncate(max(0, width - len(place)), pad=True, ellipsis=True)
+            rows[-1] = Content.assemble(last, (place, quiet))
         return Content("\n").join(rows)

@@ -17,9 +17,10 @@ from tests.tui.inline_play import Play
 from tests.tui.pilots import FakeLog, stage
 from tui.actions import Say
 from tui.block import plain
-from tui.commands import TABLE, help_text
+from tui.commands import TABLE
 from tui.completion import slashes, token_at
 from tui.customs import Customs
+from tui.help_page import help_text
 from tui.popup import Popup
 from tui.present import user
 from tui.trust_panel import TrustPanel

@@ -41,6 +41,7 @@ from tests.tui import scenes
 from tests.tui.fake_sessions import FakeSessions
 from tests.tui.fake_worker import FakeWorker, Tape
 from tui.app import UllageApp
+from tui.commands import TABLE
 from tui.desk import Choices
 from tui.dialogs import Approval
 from tui.flow import Flow
@@ -137,7 +138,9 @@ async def test_ctrl_enter_steers() -> None:
 async def test_escape_closes_the_list_first_then_stops_and_keeps_the_draft() -> None:
     async with screen() as s:
         await s.play(*Tape().opened(), Busy("turn"))
-        await s.pilot.press("/", "c", "o")
+        await s.pilot.press("/")
+        assert f"1/{len(TABLE)}" in str(s.app.query_one(Popup).render())
+        await s.pilot.press("c", "o")
         assert s.app.query_one(Popup).open
         await s.pilot.press("escape")
         assert not s.app.query_one(Popup).open

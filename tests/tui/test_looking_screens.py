@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from tui.actions import Examine, Export, SearchLog, ShowTimeline
 from tui.commands import parse
 from tui.context_screen import ContextScreen
 from tui.costs import Costs
+from tui.help_page import help_text
 from tui.keys import key_help, written
-from tui.pages import PageScreen
+from tui.pages import Lines, PageScreen
 from tui.plans import PlanScreen, ReviewScreen
 from tui.recall_screen import RecallScreen
 from tui.timeline import TimelineScreen
@@ -165,6 +167,21 @@ def test_every_key_that_is_shown_is_on_the_page_of_keys(screen: type) -> None:
         assert isinstance(binding, Binding)
         if binding.show:
             assert f"{written(binding.key)} {binding.description}" in page
+
+
+@pytest.mark.parametrize(
+    ("command", "laid"), [("help", lambda n: help_text((), n)), ("keys", lambda n: key_help({}, n))]
+)
+async def test_what_stands_in_two_columns_is_laid_out_for_the_width_there_is(
+    command: str, laid: Callable[[int], str]
+) -> None:
+    async with stage((40, 12)) as s:
+        await s.pilot.press(*f"/{command}", "escape", "enter")
+        await s.settle(lambda: isinstance(s.app.screen, PageScreen) and bool(s.app.screen.query_one(Lines)._lines))
+        lines = s.app.screen.query_one(Lines)
+        assert lines._lines == laid(lines.room).split("\n")
+        await s.pilot.resize_terminal(120, 35)
+        await s.settle(lambda: lines.room > 60 and lines._lines == laid(lines.room).split("\n"))
 
 
 def usage(uncached: int, read: int = 0) -> Usage:

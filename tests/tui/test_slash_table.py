@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from agent.wire import (
@@ -19,8 +21,9 @@ from agent.wire import (
 from tests.tui.fake_worker import Tape
 from tui import completion
 from tui.actions import CopyAnswer, Leave, PickModel, PickRewind, PickSession, Say, ShowSheet, TellBudget
-from tui.commands import TABLE, help_text, numbers, parse
+from tui.commands import ELSEWHERE, TABLE, numbers, parse
 from tui.costs import Costs
+from tui.help_page import help_text
 from tui.pastes import FOLD_LINES, Pastes, cleaned
 from tui.recall import Recall
 
@@ -88,8 +91,24 @@ def test_numbers_come_in_order_and_once() -> None:
     assert numbers("3 #1-3, 2") == (3, 1, 2)
 
 
-def test_help_lists_every_command() -> None:
-    assert all(f"/{name}" in help_text() for name in TABLE)
+@pytest.mark.parametrize("measure", [36, 76])
+def test_help_lists_every_command_once_under_what_it_is_about_and_fits(measure: int) -> None:
+    lines = help_text((), measure).split("\n")
+    names = [
+        found[1] for line in lines[: lines.index("Your own commands")] if (found := re.match(r"/(\w+)(?= |$)", line))
+    ]
+    assert names == list(TABLE)
+    assert lines.index("The context") < lines.index("The model") < lines.index("Your own commands")
+    assert max(map(len, lines)) <= measure
+
+
+def test_a_name_from_elsewhere_leads_to_the_one_here() -> None:
+    assert ELSEWHERE.keys().isdisjoint(TABLE) and set(ELSEWHERE.values()) <= set(TABLE)
+    said = parse("/clear")
+    assert isinstance(said, Say) and "/new: start another session" in said.text
+    assert [found.insert for found in completion.slashes("clea")] == ["/new"]
+    assert completion.slashes("con")[0].insert == "/context"
+    assert [found.insert for found in completion.slashes("config")] == ["/settings "]
 
 
 @pytest.mark.parametrize(

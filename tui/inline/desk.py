@@ -44,8 +44,8 @@ from tui.actions import (
     WriteDraft,
 )
 from tui.attachments import Attached, attached, from_clipboard
-from tui.commands import help_text
 from tui.front import Choices
+from tui.help_page import help_text
 from tui.inline.keymap import listed
 from tui.inline.lists import Picking
 from tui.inline.log import InlineLog
