@@ -38,6 +38,6 @@ def help_text(custom: Sequence[tuple[str, str]] = (), measure: int = MEASURE) ->
     parts += [(title, [(f"/{row.name} {row.arguments}".rstrip(), row.help) for row in rows]) for title, rows in GROUPS]
     lines: list[str] = []
     for title, rows in parts:
-        lines += [title, *columns(rows, wide, measure), ""]
+        lines += [*wrap(title, measure), *columns(rows, wide, measure), ""]
     own = columns(list(custom), wide, measure) if custom else wrap(OWN, measure)
     return "\n".join([*lines, "Your own commands", *own])

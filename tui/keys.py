@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from tui.commands import MEASURE
 from tui.first_use import FirstUse
-from tui.flow import columns
+from tui.flow import columns, wrap
 from tui.jobs_screen import JobsScreen
 from tui.pages import PageScreen
 from tui.plans import PlanScreen, ReviewScreen
@@ -63,7 +63,7 @@ def key_help(keymap: Mapping[str, str], measure: int = MEASURE) -> str:
     ]
     lines: list[str] = []
     for title, rows in parts:
-        lines += ["", title] if title else []
+        lines += ["", *wrap(title, measure)] if title else []
         lines += columns(rows, min(WIDE, measure // 3), min(measure, MEASURE))
     return "\n".join(lines)
 
