@@ -60,6 +60,13 @@ class Customs:
             wish = parse(text, [row.name for row in self.rows])
         return wish
 
+    def knows(self, text: str) -> bool:
+        """Whether a line begins with a command's name."""
+        name, *_ = text.split() or [""]
+        return name.startswith("/") and (
+            name[1:].lower() in TABLE or name[1:].lower() in {row.name for row in self.rows}
+        )
+
     def help(self) -> list[tuple[str, str]]:
         """(what is typed, what it does), for the page of commands."""
         return [(f"/{row.name} {hint(row)}".rstrip(), about(row)) for row in self.rows]

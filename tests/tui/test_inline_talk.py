@@ -311,6 +311,30 @@ def test_the_context_pins_compacts_sorts_and_narrows_by_short_words() -> None:
     assert play.talk.question is None
 
 
+def test_a_command_leaves_the_list_it_is_typed_into_but_words_of_a_list_narrow_it() -> None:
+    play = Play()
+    play.take(INSPECTED)
+    play.talk.enter("/read")
+    play.talk.enter("/pytest")
+    assert play.talk.question is not None
+    play.talk.enter("/undo")
+    assert play.talk.question is None and play.worker.sent == [Undo()]
+    play.talk.enter("/keys")
+    play.talk.enter("/theme")
+    play.talk.enter("/nothing")
+    assert play.talk.question is not None
+    play.talk.enter("/context")
+    assert play.talk.question is None and play.worker.sent == [Undo(), Inspect()]
+
+
+def test_a_command_is_no_answer_to_a_tool_that_asks() -> None:
+    play = Play()
+    play.take(Busy("turn"), ASK)
+    play.look()
+    play.talk.enter("/undo")
+    assert play.talk.question is not None and play.worker.sent == []
+
+
 def test_an_item_is_shown_whole() -> None:
     play, tape = Play(), Tape()
     tape.number = 3

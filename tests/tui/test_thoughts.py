@@ -101,3 +101,20 @@ def test_the_inline_screen_shows_the_reasoning_of_an_answer_that_was_not_streame
     event = tape.said(said(OPEN, 70))
     play.take(*tape.opened(), Appended(event.record))
     assert "thought · 70 tokens (ctrl+o)" in play.text
+
+
+def test_until_the_provider_counts_a_guess_from_the_text_is_marked_as_one() -> None:
+    tape = Tape()
+    first, second = lines(Streaming("x" * 800, "thinking"), Streaming("Do"), tape.said(said(OPEN, 180)))
+    assert (first.title, second.title) == ("thought for 12 s · ~200 tokens", "thought for 12 s · 180 tokens")
+
+
+def test_inline_a_guess_that_was_far_off_is_put_right_and_a_near_one_is_not() -> None:
+    said_ = []
+    for counted in (180, 2_000):
+        tape, play = Tape(), Play()
+        play.take(*tape.opened(), Busy("turn"), Streaming("x" * 800, "thinking"), Streaming("Done."))
+        play.take(tape.said(said(OPEN, counted)), tape.idle())
+        said_.append("says the provider" in play.text)
+        assert "~200 tokens" in play.text
+    assert said_ == [False, True] and "2k tokens of reasoning, says the provider" in play.text

@@ -40,6 +40,10 @@ class Asks:
         if self.open is None:
             self._next()
 
+    def leave(self) -> None:
+        """The open one is not answered."""
+        self._next()
+
     def end_of_turn(self) -> None:
         """What only the turn wanted to know is not asked any more."""
         self._waiting = deque(question for question in self._waiting if not question.of_turn)

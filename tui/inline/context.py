@@ -55,7 +55,7 @@ class Context:
         fixed = ", ".join(f"{safe(name)} {tokens(size)}" for name, size in self.event.largest_fixed)
         out: list[Row] = [(), *prose(f"{head} · window {window}", width, "class:strong")]
         out += prose(f"in every request: {fixed}", width, "class:quiet") if fixed else []
-        items = [item for item in self.event.rows if self.narrowed in f"{item.kind} {item.title} {item.state}".lower()]
+        items = self.held(self.narrowed)
         items.sort(key=ORDERS[self.order])  # type: ignore[arg-type]
         if not items:
             return [*out, row("nothing in the context holds that" if self.narrowed else "nothing yet", "class:quiet")]
@@ -70,6 +70,10 @@ class Context:
             for i in items
         ]  # fmt: skip
         return out + table("", ("#", "kind", "tokens", "share", "age", "state", "cached", "what"), wide, width)
+
+    def held(self, word: str) -> list[Item]:
+        """The items that hold `word`."""
+        return [item for item in self.event.rows if word.lower() in f"{item.kind} {item.title} {item.state}".lower()]
 
     def key(self, key: str) -> Reply:
         """Esc closes."""

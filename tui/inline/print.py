@@ -4,7 +4,8 @@ Not a screen and no library's types: a row is (style, text) pairs, whose styles 
 `plain` drops.
 
 Invariants
- 1. Prose is broken at words, no row of it wider than `width`; code and output keep their lines, for copying.
+ 1. Prose is broken at words, no row of it wider than `width`; code and output keep their lines, for copying, but for
+    those that do not fit: `fitted` breaks them before a terminal would, in a word.
  2. Everything is told by a glyph or a place, nothing by colour alone.
 """
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import TypeAlias
 
 from rich.cells import cell_len
@@ -41,6 +44,23 @@ def row(text: str, style: str = "") -> Row:
 def text_of(one: Row) -> str:
     """A row's text alone."""
     return "".join(text for _, text in one)
+
+
+def fitted(one: Row, width: int) -> list[Row]:
+    """The row, broken at words where it is wider than `width`, each part behind the blanks it began with."""
+    text = text_of(one)
+    if cell_len(text) <= width:
+        return [one]
+    blanks = text[: min(len(text) - len(text.lstrip(" ")), width // 2)]
+    styles = [style for style, part in one for _ in part]
+    found: list[Row] = []
+    at = len(blanks)
+    for line in wrap(text[at:], max(2, width - len(blanks))):
+        at = text.index(line, at)
+        runs = groupby(zip(styles[at : at + len(line)], line, strict=True), key=itemgetter(0))
+        found.append((("", blanks), *((style, "".join(letter for _, letter in run)) for style, run in runs)))
+        at += len(line)
+    return found
 
 
 def prose(text: str, width: int, style: str = "", first: str = "", rest: str | None = None) -> list[Row]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tui.block import Block
-from tui.inline.print import MOST_PROSE, Growing, Row, row, rows
+from tui.inline.print import MOST_PROSE, Growing, Row, fitted, row, rows
 from tui.inline.surface import Surface
 from tui.plain import safe
 
@@ -42,8 +42,8 @@ class Printer:
     def flush(self) -> None:
         """All that was collected goes out."""
         if self.out:
-            out, self.out = self.out, []
-            self.surface.show(out)
+            out, self.out, width = self.out, [], self.surface.width()
+            self.surface.show([part for one in out for part in fitted(one, width)])
 
     def show(self, blocks: Sequence[Block]) -> None:
         """Blocks, those that may still change not yet."""

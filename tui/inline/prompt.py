@@ -293,8 +293,17 @@ class Screen:
             self._raw("\x1b]2;\x07\x1b[23;2t")
 
 
+class Lines(Vt100_Output):
+    """A terminal whose scrollback gets what was printed and nothing else."""
+
+    def erase_down(self) -> None:
+        """From the cursor. Some terminals move a screen that is erased from its first cell into their scrollback; so
+        that cell goes with its line, before the rest."""
+        self.write_raw("\x1b7\x1b[K\x1b[C\x1b[J\x1b8")
+
+
 def terminal_screen(talk: Callable[[], Talk], *, ascii: bool, colours: bool, keymap: Mapping[str, str]) -> Screen:
     """The screen on this process's own terminal."""
-    output = Vt100_Output.from_pty(sys.stdout, term=os.environ.get("TERM"))
+    output = Lines.from_pty(sys.stdout, term=os.environ.get("TERM"))
     output.enable_cpr = False
     return Screen(talk, input=create_input(), output=output, ascii=ascii, colours=colours, keymap=keymap)

@@ -138,6 +138,8 @@ class Talk:
             self.printer.replayed()
             if isinstance(event.record.body, AssistantSaid):
                 self.printer.settle(blocks)
+                if counted := self.presenter.thoughts.amiss(event.record.body):
+                    self.print([row(f"  {counted}", "class:quiet")])
             else:
                 self.printer.show(blocks)
             return
@@ -300,11 +302,24 @@ class Talk:
 
     def enter(self, text: str, *, steer: bool = False) -> None:
         """A line was written."""
-        if self.question is not None:
+        if self._instead(text):
+            self.asks.leave()
+            self._sent(text, steer)
+        elif self.question is not None:
             self.asks.line(text)
         elif text.strip():
             self._sent(text, steer)
         self.flush()
+
+    def _instead(self, text: str) -> bool:
+        """Whether a list waits and a command was written, which no list takes."""
+        match self.question:
+            case Context() as context:
+                return self.customs.knows(text) and not context.held(text.strip()[1:])
+            case Picking() | JobList():
+                return self.customs.knows(text)
+            case _:
+                return False
 
     def _sent(self, text: str, steer: bool) -> None:
         wish = self.customs.parse(text)
