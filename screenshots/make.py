@@ -1,6 +1,6 @@
 """Makes the pictures in this folder: the real screen over the real worker; only the model and the clock are scripted.
 
-    python screenshots/make.py [FOLDER]
+    python screenshots/make.py [FOLDER [wide | usual | narrow | ascii | no-color …]]
 
 Invariants
  1. Two runs on one machine give the same bytes.
@@ -46,7 +46,14 @@ MORNING = 1_751_360_400.0
 SESSION = "5e55a9c1d2"
 FOLDER = "~/tally"
 
-WIDE, USUAL, NARROW = (120, 40), (80, 24), (40, 12)
+# What is drawn, in columns and rows, and how the names of its pictures end.
+KINDS = {
+    "wide": ((120, 40), ""),
+    "usual": ((80, 24), "-80x24"),
+    "narrow": ((40, 12), "-40x12"),
+    "ascii": ((80, 24), "-ascii"),
+    "no-color": ((80, 24), "-no-color"),  # the last: it changes the environment of what follows
+}
 
 # As the exporter draws: the height of a line and what is below the last, units; and how many lines the foot has.
 LINE, MARGIN, FOOT = 24.4, 6, 6
@@ -183,8 +190,8 @@ class Album:
         print(f"{name}.svg")
 
 
-async def main(folder: Path) -> None:
-    """All pictures."""
+async def main(folder: Path, wanted: Sequence[str] = ()) -> None:
+    """The pictures of the kinds `wanted`, or all."""
     album = Album(folder)
 
     def whole(of: str, *, meters: bool = False) -> Scene:
@@ -226,14 +233,13 @@ async def main(folder: Path) -> None:
 
         return scene
 
-    replies = [*script.LOOKING, *script.FINDING, *script.MENDING, script.SUMMARY, script.GOING_ON]
-    await play(WIDE, replies, whole("", meters=True))
-    await play(USUAL, replies, whole("-80x24"))
-    await play(NARROW, replies, whole("-40x12"))
-    await play(USUAL, replies, whole("-ascii"), ascii=True)
-    os.environ["NO_COLOR"] = "1"
-    await play(USUAL, replies, whole("-no-color"))
+    replies: list[Say | str] = [*script.LOOKING, *script.FINDING, *script.MENDING, script.SUMMARY, script.GOING_ON]
+    for kind in wanted or KINDS:
+        size, ending = KINDS[kind]
+        if kind == "no-color":
+            os.environ["NO_COLOR"] = "1"
+        await play(size, replies, whole(ending, meters=kind == "wide"), ascii=kind == "ascii")
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent))
+    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent, sys.argv[2:]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,23 @@ def test_readme_shows_pictures_that_are_there() -> None:
     shown = re.findall(r'src="([^"]+)"', (ROOT / "README.md").read_text(encoding="utf-8"))
     assert shown
     assert [name for name in shown if not (ROOT / name).is_file()] == []
+
+
+def lines(picture: Path) -> list[str]:
+    """What a picture says, line by line; a number is a number, since machines differ in what a prompt is worth."""
+    svg = picture.read_text(encoding="utf-8")
+    rows: dict[str, str] = {}
+    for y, text in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([^<]*)</text>', svg):
+        rows[y] = rows.get(y, "") + text.replace("&#160;", " ")
+    numbered = (re.sub(r"~?\$?\d[\d.,:]*k?", "0", row) for row in rows.values())
+    return [re.sub(r"[ #%=+|!:;.-]{2,}", "  ", row).strip() for row in numbered]
+
+
+def test_the_pictures_show_what_the_screens_show_today(tmp_path: Path) -> None:
+    """`make screenshots` was run after the last change of a screen; every scene, in its plainest kind."""
+    subprocess.run(
+        [sys.executable, "screenshots/make.py", tmp_path, "ascii"], cwd=ROOT, check=True, capture_output=True
+    )
+    fresh = {picture.name: lines(picture) for picture in tmp_path.glob("*.svg")}
+    assert len(fresh) >= 8
+    assert {name: lines(ROOT / "screenshots" / name) for name in fresh} == fresh
