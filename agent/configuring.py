@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from agent.hooks.guards import guards
 from agent.permissions.rules import Rules, forget, remembered
 from agent.sanitise import one_line
 from agent.session import Session, rules_file
@@ -192,7 +193,8 @@ def _rules_anew(session: Session, before: Settings, now: Settings) -> None:
     old, _ = Rules.of(before.allow)
     granted = [rule for rule in session.rules.allow if rule not in old.allow]
     fresh, wrong = Rules.of(now.allow, now.ask, now.deny)
-    session.rules = fresh.with_session(*granted)
-    session.workspace.hidden = session.rules.hides(session.workspace.folder)
+    folder = session.workspace.folder
+    session.rules = fresh.with_session(*granted).joined(guards(now.hooks, folder))
+    session.workspace.hidden = session.rules.hides(folder)
     for text in wrong:
         session.warn(text)

@@ -154,3 +154,18 @@ async def test_a_rule_written_as_a_setting_counts_at_once(tmp_path: Path) -> Non
         assert "refused by the rule" in story.bodies(ToolReturned)[0].text
         await story.wish(SetSetting("permissions.deny", None))
         assert await rules(story) == []
+
+
+async def test_files_that_hooks_run_are_asked_about_after_a_rule_was_changed_too(tmp_path: Path) -> None:
+    more = '[[hooks]]\nevent = "turn_end"\ncommand = "sh check.sh"'
+    write = call("write", path="check.sh", content="rm -rf x")
+    steps = [calls(call("read", path="check.sh")), calls(write), "Refused."]
+    story = Reloading(tmp_path, steps, mode="edits", more=more)
+    (story.folder / "check.sh").write_text("true\n")
+    async with story:
+        await story.wish(SetSetting("permissions.ask", "bash(rm)"))
+        saying = asyncio.ensure_future(story.say("go"))
+        assert "check.sh" in (await story.until(Asking)).why
+        await story.answer("refuse")
+        await saying
+        assert (story.folder / "check.sh").read_text() == "true\n"
