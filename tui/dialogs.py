@@ -40,6 +40,12 @@ LEAST_BODY = 3
 # Rows that show a change with the lines around it: its place, three lines before it, and two of itself.
 LEAST_DIFF = 6
 
+# Below this many cells a lasting yes is named in one word, so that what it is about is in view.
+NARROW = 56
+
+WHY = "Why not? The model reads this. Enter refuses, Esc goes back."
+BRIEF_WHY = "why not? esc goes back"
+
 # How often a covered panel looks whether it is seen; a tenth is not noticed, seconds.
 UNCOVERED = 0.1
 
@@ -71,6 +77,7 @@ class Approval(Vertical, can_focus=True):
     Approval { display: none; height: auto; }
     Approval #body { height: auto; }
     Approval #reason { display: none; }
+    Approval #choices.-one-line { text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", show=False),
@@ -96,7 +103,7 @@ class Approval(Vertical, can_focus=True):
         with VerticalScroll(id="body", can_focus=False):
             yield Static(id="what", markup=False)
         yield Static(id="choices", markup=False)
-        yield Input(id="reason", placeholder="Why not? The model reads this. Enter refuses, Esc goes back.")
+        yield Input(id="reason", placeholder=WHY)
 
     @property
     def open(self) -> bool:
@@ -156,6 +163,9 @@ class Approval(Vertical, can_focus=True):
     def on_resize(self) -> None:
         """What would happen takes the rows that title, choices and the rest of the screen leave."""
         rows = self.app.size.height
+        self.query_one("#reason", Input).placeholder = WHY if self.app.size.width >= len(WHY) + 6 else BRIEF_WHY
+        if self._waiting:
+            self._draw_choices()
         self.query_one("#body").styles.max_height = max(LEAST_BODY, rows - AROUND - (ROOMY if rows >= TALL_ROWS else 0))
         self.call_after_refresh(self._to_change)
 
@@ -178,9 +188,11 @@ class Approval(Vertical, can_focus=True):
                 ("n", "refuse", "no"),
             ]
         prefix = lasting(self._waiting[0], 60)
-        rows: list[tuple[str, Choice, str]] = [("y", "once", "yes, once"), ("s", "session", "yes, for this session")]
+        yes = "yes, for this " if self.app.size.width >= NARROW else ""
+        rows: list[tuple[str, Choice, str]] = [("y", "once", "yes, once")]
         if prefix:
-            rows.append(("p", "project", f"yes, for this project: {prefix}"))
+            # Without one nothing could be remembered, so a lasting yes would be no more than one for once.
+            rows += [("s", "session", f"{yes}session: {prefix}"), ("p", "project", f"{yes}project: {prefix}")]
         return [*rows, ("n", "refuse", "no, and say why")]
 
     def _draw_choices(self) -> None:
@@ -188,7 +200,10 @@ class Approval(Vertical, can_focus=True):
         for index, (key, _, words) in enumerate(self._choices()):
             mark, style = ("> ", f"bold {primary}") if index == self._marked else ("  ", "")
             rows.append(Content.styled(f"{mark}{key}  {words}", style))
-        self.query_one("#choices", Static).update(Content("\n").join(rows))
+        choices = self.query_one("#choices", Static)
+        choices.update(Content("\n").join(rows))
+        # A row that breaks would push the last choice off a short screen; what a yes is about stands above, too.
+        choices.set_class(self.app.size.height < TALL_ROWS, "-one-line")
 
     def _early(self) -> bool:
         """Whether a key is too early; asked once for each, because one that is begins the wait anew."""

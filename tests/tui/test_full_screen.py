@@ -484,7 +484,7 @@ async def test_escape_in_the_panel_stops_the_turn_and_answers_nothing() -> None:
 async def test_questions_are_answered_in_the_order_asked() -> None:
     async with screen() as s:
         await asked(s)
-        await s.play(Asking(8, "d", "edit", "Edit a file", "", diff="-a\n+b"))
+        await s.play(Asking(8, "d", "edit", "Edit a file", "", diff="-a\n+b", prefix="a.py"))
         await s.pilot.press("y")
         await seen(s)
         await s.pilot.press("s")

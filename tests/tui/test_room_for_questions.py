@@ -29,6 +29,29 @@ async def test_a_diff_has_most_of_the_screen_and_the_choices_stay_in_view(size: 
         await s.settle(lambda: body.scroll_offset.y > 0)
 
 
+@pytest.mark.parametrize("prefix", ["a.py", "python -m pytest tests/of/a/package/with/a/long/name -q --durations"])
+@pytest.mark.parametrize("size", [(30, 10), (40, 12), (80, 24)])
+async def test_every_choice_has_a_line_in_view_that_says_what_it_is_about(size: tuple[int, int], prefix: str) -> None:
+    async with stage(size) as s:
+        await s.play(
+            *Tape().opened(), Busy("turn"), Asking(1, "c", "edit", "edit a.py", "write a.py", diff=DIFF, prefix=prefix)
+        )
+        await s.settle(lambda: s.app.query_one(Approval).display)
+        choices = s.app.query_one("#choices")
+        await s.settle(lambda: choices.size.height == 4 and choices.region.bottom <= size[1] - 1)
+        rows = [choices.render_line(y).text.rstrip() for y in range(4)]
+        assert "session: " + prefix[:10] in rows[1] or "session: " + prefix in rows[1]
+        assert "project: " + prefix[:10] in rows[2]
+        assert rows[3].endswith("no, and say why")
+
+
+async def test_where_nothing_can_be_remembered_no_lasting_yes_is_offered() -> None:
+    async with stage() as s:
+        await s.play(*Tape().opened(), Busy("turn"), Asking(1, "c", "edit", "edit .git/config", "others obey it"))
+        await s.settle(lambda: s.app.query_one(Approval).display)
+        assert [line.strip("> ") for line in s.text("#choices").split("\n")] == ["y  yes, once", "n  no, and say why"]
+
+
 @pytest.mark.parametrize("width", [80, 40])
 async def test_how_to_stop_stays_in_view_beside_a_long_command(width: int) -> None:
     async with stage((width, 24)) as s:

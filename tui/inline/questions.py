@@ -86,9 +86,9 @@ class Approval:
         if self.asking.about == "model":
             return "y yes, for this turn · s for this session · n no · esc stops"
         prefix = lasting(self.asking, 40)
-        project = f" · p for this project: {prefix}" if prefix else ""
+        lasts = f" · s for this session, p for this project: {prefix}" if prefix else ""
         long = " · v all of it" if self._long() else ""
-        return f"y yes, once · s for this session{project} · n no, and why{long} · esc stops"
+        return f"y yes, once{lasts} · n no, and why{long} · esc stops"
 
     def _block(self) -> Block:
         text = question(self.asking)[2]
