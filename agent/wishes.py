@@ -72,6 +72,9 @@ from compaction.records import (
     tag,
 )
 
+# Their ends tell the size before and after, changed or not: scripts compare the two.
+SIZED = (Undo, Pin, Rewind)
+
 
 class Unopened(Exception):
     """A session that cannot be opened, or settings that cannot be used; with a sentence and an exit status."""
@@ -142,7 +145,10 @@ def at_once(session: Session, command: Command) -> None:
 
 async def carry_out(session: Session, command: Command) -> End:
     """One wish; its end is told as `Finished`."""
+    before = session.size().total if isinstance(command, SIZED) else 0
     finished = await _wish(session, command)
+    if isinstance(command, SIZED) and not finished.before:
+        finished = replace(finished, before=before, after=session.size().total)
     if finished.committed and isinstance(command, (Compact, Prune, Undo)):
         await late.join(session)
     session.emit(finished)

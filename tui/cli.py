@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,9 +30,13 @@ READING = (
 WRITING = ("exec", "prune", "compact", "undo", "pin", "rewind")
 COMMANDS = (*READING, *WRITING, "keys", "tour")
 
+# A single word this close to a command's name is a slip, not a message; of 1, as `difflib` counts.
+ALIKE = 0.85
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The `ullage` command. Returns the exit status of HEADLESS: 0, 1, 2, 3, 4 or 130."""
+    fill_streams()
     problem = shadowed()
     if problem is not None:
         print(f"ullage: {problem}", file=sys.stderr)
@@ -46,6 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     from tui import wiring
 
     return wiring.run(options)
+
+
+def fill_streams() -> None:
+    """A standard stream that was closed (`>&-`) leads nowhere from now on: else the next file that is opened, a log
+    perhaps, would get its number, and with it whatever a child says."""
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(number, True)
+    os.close(number)
 
 
 def shadowed() -> str | None:
@@ -64,11 +77,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """The options. Exits with status 2 and a sentence for what cannot be read."""
     if _first_word(arguments) not in COMMANDS:
         parser = _screen_parser()
-        options = parser.parse_args(arguments)
+        options, left = parser.parse_known_args(arguments)
+        if left:
+            parser.error(_unknown(left, parser))
+        word = options.prompt[0] if len(options.prompt) == 1 and " " not in options.prompt[0] else ""
+        near = get_close_matches(word, COMMANDS, 1, ALIKE)
+        if near:
+            said = f"there is no command {word!r}; did you mean `ullage {near[0]}`?"
+            parser.error(f"{said} As a message, that one word needs quotes and a blank: {word + ' '!r}")
         options.command = "screen"
         options.prompt = " ".join(options.prompt)
         return options
-    parser = _command_parser()
+    parser, commands = _command_parser()
     options, left = parser.parse_known_args(arguments)
     # Words after an option: the parser has closed its list of words by then, and people write them in any order.
     lists = ("prompt", "records", "focus", "query")
@@ -77,10 +97,17 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         # Not repeated: it may be the key, and what is printed is kept in more places than the shell's own list.
         parser.error("a key is never an argument: `keys set PROVIDER` asks for it, or takes it from standard input")
     if left and (words is None or any(word.startswith("-") for word in left)):
-        parser.error(f"unrecognized arguments: {' '.join(left)}")
+        commands[options.command].error(_unknown(left, commands[options.command]))
     if words is not None:
         setattr(options, words, [*getattr(options, words), *left])
     return options
+
+
+def _unknown(left: list[str], parser: argparse.ArgumentParser) -> str:
+    """What is wrong with arguments that nothing takes, and what may have been meant."""
+    known = parser.format_help().replace(",", " ").split()
+    near = get_close_matches(left[0].partition("=")[0], sorted({word for word in known if word.startswith("--")}), 1)
+    return f"unrecognized arguments: {' '.join(left)}" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def _first_word(arguments: list[str]) -> str | None:
@@ -151,7 +178,7 @@ def _screen_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command_parser() -> argparse.ArgumentParser:
+def _command_parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     common = _common()
     parser = argparse.ArgumentParser(prog="ullage", parents=[common], argument_default=argparse.SUPPRESS)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -208,4 +235,4 @@ def _command_parser() -> argparse.ArgumentParser:
     keys.add_argument("what", nargs="?", choices=("list", "set", "forget"), default="list")
     keys.add_argument("provider", nargs="?", metavar="PROVIDER", default=None, help="anthropic, openai, …")
     command("tour", "two minutes through meter, prune, compaction and undo, without a model", json=False)
-    return parser
+    return parser, commands.choices

@@ -264,11 +264,15 @@ class _Reading(asyncio.Protocol):
 
 
 def _open_log(log: Path | None) -> IO[bytes]:
-    """The log for appending, readable by its owner only; nothing when there is none."""
+    """The log for appending, readable by its owner only; nothing when there is none, or no place to write one: it is
+    for finding faults, and no reason not to answer."""
     if log is None:
         return open(os.devnull, "ab")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return open(os.devnull, "ab")
     if os.fstat(descriptor).st_size > LOG_BYTES:
         os.ftruncate(descriptor, 0)
     return os.fdopen(descriptor, "ab")

@@ -20,3 +20,39 @@ def test_options_stand_before_or_after_the_command(line: str) -> None:
 def test_the_value_of_an_option_is_no_command() -> None:
     options = options_of("-C exec say hello")
     assert (options.command, options.directory, options.prompt) == ("screen", "exec", "say hello")
+
+
+def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said of a line that cannot be read."""
+    with pytest.raises(SystemExit) as left:
+        options_of(line)
+    assert left.value.code == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "usage", "meant"),
+    [
+        ("exec hello --jsn", "usage: ullage exec", "did you mean --json?"),
+        ("fork last 12 --befor", "usage: ullage fork", "[--before RECORD]"),
+        ("prune last --dryrun", "usage: ullage prune", "did you mean --dry-run?"),
+        ("--inlyne hello there", "usage: ullage [-h]", "did you mean --inline?"),
+    ],
+)
+def test_a_misspelt_option_is_told_with_the_usage_of_its_command(
+    line: str, usage: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(line, capsys)
+    assert said.startswith(usage) and meant in said
+
+
+@pytest.mark.parametrize(("word", "meant"), [("sesions", "sessions"), ("contxt", "context"), ("model", "models")])
+def test_a_misspelt_command_is_no_message_that_costs_money(
+    word: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert f"did you mean `ullage {meant}`?" in refused(word, capsys)
+
+
+@pytest.mark.parametrize("line", ["hello", "continue", "fix", "sesions please", "what model"])
+def test_a_message_is_no_misspelt_command(line: str) -> None:
+    assert options_of(line).prompt == line

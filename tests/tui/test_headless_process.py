@@ -152,3 +152,19 @@ def test_when_nobody_reads_any_more_it_ends_without_a_word_of_python(machine: Ma
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
     process.stderr.close()
+
+
+def test_closed_streams_and_a_state_folder_that_cannot_be_made_cost_no_answer(machine: Machine) -> None:
+    (machine.home / "state").write_text("a file, where a folder should be made")
+    process = machine.exec("answers", "please")
+    events, err = finish(process, [])
+    assert (process.returncode, events[-1]["stop"], err) == (0, "done", "")
+
+    script = """
+import os, sys
+from tui.cli import fill_streams
+os.closerange(0, 2)
+fill_streams()
+sys.exit(not os.path.samestat(os.fstat(1), os.stat(os.devnull)))
+"""
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0

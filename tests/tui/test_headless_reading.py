@@ -307,6 +307,14 @@ def test_recall_takes_all_its_words_and_finds_or_does_not() -> None:
     assert (none.code, none.out) == (4, "nothing in this session matches 'nothing'\n")
 
 
+def test_recall_without_words_is_a_mistake_of_usage() -> None:
+    options = options_of("recall s x")
+    options.query = [" "]
+    reading, out, err = FakeReading(), io.StringIO(), io.StringIO()
+    assert (run_reading(options, reading, out, err), out.getvalue(), reading.asked) == (2, "", ["s"])
+    assert err.getvalue() == "ullage: write the words to look for\n"
+
+
 def test_recall_of_a_record_that_is_not_there_says_so() -> None:
     ran = read("recall s 99 --json", trouble=LookupError("there is no record 99"))
     assert (ran.code, ran.out, ran.err) == (4, "", "ullage: there is no record 99\n")

@@ -257,6 +257,8 @@ def _compact(ask: _Ask) -> int:
 
 def _recall(ask: _Ask) -> int:
     query = " ".join(ask.options.query)
+    if not query.strip():
+        raise Misused("write the words to look for")
     try:
         hits = [object_of(hit) for hit in ask.reading.recall(ask.path, query)]
     except LookupError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent.models.scripted import Scripted
 from agent.verify import verify
-from agent.wire import Drafted, Pin, Rewind, RewindOffered, Shell
+from agent.wire import Drafted, Pin, Rewind, RewindOffered, Shell, Undo
 from compaction.records import Noted, Rewound, UserSaid
 from tests.agent.loop.harness import Story, call, calls, spoken
 
@@ -176,6 +176,18 @@ async def test_a_pin_says_the_sizes_around_it(tmp_path: Path) -> None:
         await story.say("first")
         finished = await story.wish(Pin(said(story, "first")))
         assert finished.committed and 0 < finished.before == finished.after == story.meter.used
+
+
+async def test_what_changed_nothing_says_the_size_too_and_a_rewind_the_sizes_around_it(tmp_path: Path) -> None:
+    async with Story(tmp_path, ["One.", "Two."]) as story:
+        for text in ("first", "second"):
+            await story.say(text)
+        used = story.meter.used
+        for idle in (Undo(), Pin(999), Rewind(999)):
+            finished = await story.wish(idle)
+            assert (finished.code, finished.before, finished.after) == (4, used, used)
+        finished = await story.wish(Rewind(said(story, "second")))
+        assert (finished.before, finished.after) == (used, story.meter.used) and finished.after < used
 
 
 async def test_what_was_put_back_is_not_taken_for_somebody_elses_change(tmp_path: Path) -> None:
