@@ -194,7 +194,7 @@ def _rules_anew(session: Session, before: Settings, now: Settings) -> None:
     granted = [rule for rule in session.rules.allow if rule not in old.allow]
     fresh, wrong = Rules.of(now.allow, now.ask, now.deny)
     folder = session.workspace.folder
-    session.rules = fresh.with_session(*granted).joined(guards(now.hooks, folder))
+    session.rules = fresh.with_session(*granted).joined(guards(now, folder))
     session.workspace.hidden = session.rules.hides(folder)
     for text in wrong:
         session.warn(text)

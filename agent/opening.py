@@ -172,7 +172,7 @@ def assemble(kit: Kit, log: SessionLog, folder: Path) -> Session:
     home = Path(started.folder) if started and Path(started.folder).is_dir() else folder
     budget = started.budget if started else 0
     rules, unread = _rules(kit, home)
-    rules = rules.joined(guards(kit.settings.hooks, home))
+    rules = rules.joined(guards(kit.settings, home))
     found = _sandbox(kit)
     workspace = Workspace(
         home,

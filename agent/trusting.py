@@ -129,7 +129,7 @@ async def _taken_in(session: Session, settings: Settings, quoted: Quoted) -> str
     await take_in(session, settings)
     # Only what forbids or asks can have come; what was allowed meanwhile stays allowed.
     joined, _ = Rules.of((), settings.ask, settings.deny)
-    session.rules = session.rules.joined(joined).joined(guards(settings.hooks, session.workspace.folder))
+    session.rules = session.rules.joined(joined).joined(guards(settings, session.workspace.folder))
     session.workspace.hidden = session.rules.hides(session.workspace.folder)
     return _sentence(before, settings, quoted)
 

@@ -1,6 +1,7 @@
-"""What of a project its hooks run: files whose writing is asked about, since the program itself starts them unasked.
+"""What of a project its hooks and MCP servers run: files whose writing is asked about, since the program itself starts
+them unasked.
 
-Not the hooks' running. A hook is trusted by its command's words; a script they name could say anything a minute later.
+Not their running. They are trusted by their commands' words; a script these name could say anything a minute later.
 """
 
 from __future__ import annotations
@@ -8,25 +9,27 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 
+from agent.mcp.server import servers_of
 from agent.permissions.rules import Rule, Rules
 from agent.places import project
-from agent.settings.hooks import Hook
+from agent.settings import Settings
 
 
-def guards(hooks: Iterable[Hook], folder: Path) -> Rules:
-    """Rules that ask before a file in `folder` is written that a hook's command names. Looks at the disk."""
+def guards(settings: Settings, folder: Path) -> Rules:
+    """Rules that ask before a file in `folder` is written that a hook or a server is started from. Reads the disk."""
     top, home = project(folder), Path(os.path.realpath(folder))
+    named = [(top, word) for hook in settings.hooks for word in _words(hook.command)]
+    for server in servers_of(settings, folder):
+        named += [(Path(server.cwd), word) for word in server.command]
     found: dict[str, None] = {}
-    for hook in hooks:
-        for word in _words(hook.command):
-            path = Path(os.path.realpath(top / os.path.expanduser(word)))
-            if home in path.parents and os.path.isfile(path):
-                name = path.relative_to(home).as_posix()
-                if re.fullmatch(r"[^*?\[\]{}\n]+", name):
-                    found[name] = None
+    for place, word in named:
+        path = Path(os.path.realpath(place / os.path.expanduser(word)))
+        if home in path.parents and os.path.isfile(path):
+            name = path.relative_to(home).as_posix()
+            if re.fullmatch(r"[^*?\[\]{}\n]+", name):
+                found[name] = None
     return Rules(ask=tuple(Rule("write", path=name) for name in found))
 
 

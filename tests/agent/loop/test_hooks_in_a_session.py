@@ -504,3 +504,16 @@ async def test_a_project_brings_hooks_only_once_trusted(tmp_path: Path) -> None:
         finished = await story.wish(SetTrust(shown.path, shown.digest, "trust"))
         assert "its hooks" in finished.text
         assert (await story.say("y")).stop == "refused"
+
+
+async def test_a_script_that_a_server_is_started_from_is_not_written_unasked(tmp_path: Path) -> None:
+    read, write = call("read", path="tools/server.py"), call("write", path="tools/server.py", content="import evil")
+    more = '[mcp.local]\ncommand = "python3 server.py"\ncwd = "tools"\nenabled = false'
+    made = scripted([calls(read), calls(write), "ok"])
+    script = Story(tmp_path, made, mode="edits", more=more, interactive=False)
+    (script.folder / "tools").mkdir()
+    (script.folder / "tools" / "server.py").write_text("pass\n")
+    async with script as story:
+        await story.say("go")
+        assert "the rule ask write(tools/server.py)" in results(story)[1].text
+        assert (story.folder / "tools" / "server.py").read_text() == "pass\n"
