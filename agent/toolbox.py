@@ -107,8 +107,9 @@ async def _one(session: Session, step: _Step, call: ToolCall) -> None:
         return
     session.emit(ToolRunning(call.id, tool.name, title))
     await before_change(session, tool.name, ready.need)
+    began = session.kit.clock()
     result = ready.told(await tool.run(ready.args, session.workspace, call.id))
-    await _log(session, step, call, title, result)
+    await _log(session, step, call, title, result, max(0.0, session.kit.clock() - began))
     if not result.failed:
         step.touched.extend(ready.need.paths)
     step.contexts += await hooked_calls.after(session, call, tool, ready, result)
@@ -146,12 +147,14 @@ async def _asked(session: Session, call: ToolCall, tool: Tool, title: str, need:
     return None
 
 
-async def _log(session: Session, step: _Step, call: ToolCall, title: str, result: Result) -> None:
+async def _log(
+    session: Session, step: _Step, call: ToolCall, title: str, result: Result, took: float | None = None
+) -> None:
     admitted = _admitted(session, step.arrivals, call, clean(result.text), session.log.next_id)
     await session.append(
         ToolReturned(
             call.id, call.name, title or call.name, admitted.text, result.failed, admitted.spilled, admitted.characters,
-            result.exit_status, result.paths, result.changed, result.images,
+            result.exit_status, result.paths, result.changed, result.images, None if took is None else round(took, 3),
         )
     )  # fmt: skip
 

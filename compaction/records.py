@@ -142,7 +142,8 @@ class ToolReturned:
     `title` says in a few words which call it was (`read src/app.py`); placeholders and tables quote it.
     `spilled` is the path of the file that holds the whole text when `text` is only its preview (relative to the
     session's folder). `characters` is the size of the whole text. `exit_status` is a command's. `paths` are the files
-    the call touched, for the fact sheet; `changed` says whether it changed them.
+    the call touched, for the fact sheet; `changed` says whether it changed them. `took` is how long the call ran, in
+    seconds, without the wait for a permission; None where it did not run to its end.
     """
 
     call: str
@@ -156,6 +157,7 @@ class ToolReturned:
     paths: tuple[str, ...] = ()
     changed: bool = False
     images: tuple[str, ...] = ()
+    took: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

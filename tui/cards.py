@@ -45,17 +45,9 @@ DIFF = Fold(24, 8)
 BEFORE_AFTER = (("old", "new"), ("old_text", "new_text"), ("old_string", "new_string"), ("search", "replace"))
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call that waits for its result, and when it was made (seconds since the epoch)."""
-
-    call: ToolCall
-    at: float
-
-
-def waiting(made: Call) -> Block:
+def waiting(made: ToolCall) -> Block:
     """A call nobody has run yet."""
-    return Block(_key(made.call.id), "tool", _title(made.call), state="running")
+    return Block(_key(made.id), "tool", _title(made), state="running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +59,10 @@ class Running:
     printed: str
 
 
-def further(before: Running | None, event: ToolRunning, made: Call | None) -> Running:
+def further(before: Running | None, event: ToolRunning, made: ToolCall | None) -> Running:
     """What is known after one more event."""
     name = event.name or (before.name if before is not None else "")
-    known = before.title if before is not None else _title(made.call) if made is not None else name
+    known = before.title if before is not None else _title(made) if made is not None else name
     printed = before.printed if before is not None else ""
     # The user's own command ends with its whole output.
     whole = name == SHELL and event.name == SHELL and event.output
@@ -86,14 +78,14 @@ def running(call: str, now: Running) -> Block:
     return Block(_key(call), "tool", title, printed, "output", fold=Fold(0, 5), state="running")
 
 
-def returned(number: int, at: float, body: ToolReturned, made: Call | None) -> Block:
+def returned(number: int, body: ToolReturned, made: ToolCall | None) -> Block:
     """A call's result."""
     text, form, fold = _body(body, made)
     meta: list[str] = []
     if body.exit_status is not None:
         meta.append(f"exit {body.exit_status}")
-    if made is not None and at - made.at >= WORTH_A_TIME:
-        meta.append(seconds(at - made.at))
+    if body.took is not None and body.took >= WORTH_A_TIME:
+        meta.append(seconds(body.took))
     if form == "output" and fold == Fold() and text:
         meta.append(plural(text.rstrip("\n").count("\n") + 1, "line"))
     if (size := len(body.text) // CHARACTERS_PER_TOKEN) >= WORTH_SAYING:
@@ -102,7 +94,7 @@ def returned(number: int, at: float, body: ToolReturned, made: Call | None) -> B
         meta.append(f"whole text ({body.characters:,} characters) in {safe(body.spilled)}")
     if body.images:
         meta.append(plural(len(body.images), "image"))
-    title = one_line(body.title) or (_title(made.call) if made is not None else safe(body.tool))
+    title = one_line(body.title) or (_title(made) if made is not None else safe(body.tool))
     state: State = "failed" if body.failed or body.exit_status not in (None, 0) else "done"
     return Block(_key(body.call), "tool", title, text, form, tuple(meta), fold, state, number)
 
@@ -122,8 +114,8 @@ def _key(call: str) -> str:
     return f"call:{call}"
 
 
-def _body(body: ToolReturned, made: Call | None) -> tuple[str, Form, Fold]:
-    if not body.failed and made is not None and (changes := edits(made.call)):
+def _body(body: ToolReturned, made: ToolCall | None) -> tuple[str, Form, Fold]:
+    if not body.failed and made is not None and (changes := edits(made)):
         return changes, "diff", DIFF
     text = safe(body.text)
     if looks_like_diff(text):

@@ -50,6 +50,7 @@ from compaction.records import (
     Rewound,
     SettingsChanged,
     Started,
+    ToolCall,
     ToolReturned,
     UserSaid,
     WindowLearned,
@@ -93,7 +94,7 @@ Equipped: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 class Presenter:
     """Turns what the worker emits into blocks, in order."""
 
-    calls: dict[str, cards.Call] = field(default_factory=dict)
+    calls: dict[str, ToolCall] = field(default_factory=dict)
     running: dict[str, cards.Running] = field(default_factory=dict)
     spoken: dict[int, str] = field(default_factory=dict)
     thoughts: Thoughts = field(default_factory=Thoughts)
@@ -191,13 +192,13 @@ class Presenter:
                 yield from self.thoughts.settled(body)
                 yield from assistant(key, number, body)
                 for call in body.calls:
-                    self.calls[call.id] = cards.Call(call, record.at)
-                    yield cards.waiting(self.calls[call.id])
+                    self.calls[call.id] = call
+                    yield cards.waiting(call)
                 if body.stop == "aborted":
                     yield from self._once("quiet", "Stopped.")
             case ToolReturned():
                 self.running.pop(body.call, None)
-                yield cards.returned(number, record.at, body, self.calls.pop(body.call, None))
+                yield cards.returned(number, body, self.calls.pop(body.call, None))
             case Pruned() | Compacted() | CompactionFailed():
                 self.said = tag_of(body)
                 yield rewrite(key, number, body)

@@ -107,9 +107,10 @@ def working() -> list[Event]:
                 "I'll read the code and run its tests first.", (read, bash), usage, "calls", "m", 1, cost=0.02
             )
         ),
-        tape.said(ToolReturned("c1", "read", "read src/retry.py", "x\n" * 120, characters=4_800)),
+        tape.said(ToolReturned("c1", "read", "read src/retry.py", "x\n" * 120, characters=4_800, took=0.4)),
         tape.said(
-            ToolReturned("c2", "bash", "bash pytest -q tests/test_retry.py", PYTEST, True, None, 3_100, 1), after=2.3
+            ToolReturned("c2", "bash", "bash pytest -q tests/test_retry.py", PYTEST, True, None, 3_100, 1, took=2.7),
+            after=2.3,
         ),
         tape.said(AssistantSaid(ANSWER, (edit,), usage, "calls", "m", 4, cost=0.03)),
         tape.said(ToolReturned("c3", "edit", "edit src/retry.py", "1 change", characters=400, changed=True)),

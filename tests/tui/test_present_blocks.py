@@ -73,7 +73,9 @@ def test_brackets_are_text_and_controls_are_gone() -> None:
 def test_an_edit_is_shown_as_the_diff_its_arguments_ask_for() -> None:
     call = ToolCall("c", "edit", json.dumps({"path": "a.py", "old": "one\ntwo", "new": "one\nthree"}))
     reply = AssistantSaid("", (call,), None, "calls", "m", 1)
-    texts = shown(said(reply, 1, 0.0), said(ToolReturned("c", "edit", "edit a.py", "ok", changed=True), 2, 1.5))
+    texts = shown(
+        said(reply, 1, 0.0), said(ToolReturned("c", "edit", "edit a.py", "ok", changed=True, took=1.5), 2, 60.0)
+    )
     assert texts == ["… edit a.py", "✓ edit a.py (1.5 s · #2)\n one\n-two\n+three"]
 
 
@@ -86,7 +88,7 @@ def test_a_failed_edit_shows_what_the_tool_said_instead() -> None:
 
 @pytest.mark.parametrize("arguments", ["{", "[]", "null", '"x"', '{"path": 3}', "[" * 5_000])
 def test_arguments_that_are_no_object_still_give_a_card(arguments: str) -> None:
-    assert cards.waiting(cards.Call(ToolCall("c", "edit", arguments), 0.0)).title == "edit"
+    assert cards.waiting(ToolCall("c", "edit", arguments)).title == "edit"
 
 
 def test_a_running_tool_shows_the_end_of_what_it_printed() -> None:

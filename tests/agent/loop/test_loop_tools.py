@@ -43,6 +43,20 @@ async def test_calls_that_change_things_run_one_after_the_other(tmp_path: Path) 
         assert "2\t1\n" in results(story)[3] or "1\n" in results(story)[3]
 
 
+async def test_how_long_a_call_took_leaves_out_the_wait_for_a_yes(tmp_path: Path) -> None:
+    made = [call("bash", command="touch a"), call("bash", command="touch b")]
+    async with Story(tmp_path, scripted([calls(*made), "ok"]), mode="ask") as story:
+        await story.until(Asking, sent=Submit("go"))
+        story.clock.now += 600.0
+        await story.answer("once")
+        await story.until(Asking, lambda asking: "b" in asking.command)
+        await story.answer("refuse")
+        await story.until(Idle)
+        ran, refused = story.bodies(ToolReturned)
+        assert ran.took is not None and 0.0 <= ran.took < 600.0
+        assert refused.took is None
+
+
 async def test_ids_that_a_local_server_repeats_are_made_unique(tmp_path: Path) -> None:
     same = Say(calls=(ToolCall("0", "bash", '{"command":"echo a"}'), ToolCall("0", "bash", '{"command":"echo b"}')))
     empty = Say(calls=(ToolCall("", "bash", '{"command":"echo c"}'),))
