@@ -49,9 +49,9 @@ async def test_how_long_a_call_took_leaves_out_the_wait_for_a_yes(tmp_path: Path
         await story.until(Asking, sent=Submit("go"))
         story.clock.now += 600.0
         await story.answer("once")
-        await story.until(Asking, lambda asking: "b" in asking.command)
+        second = await story.until(Asking, lambda asking: asking.command == "touch b")
         await story.answer("refuse")
-        await story.until(Idle)
+        await story.until(Idle, after=second)
         ran, refused = story.bodies(ToolReturned)
         assert ran.took is not None and 0.0 <= ran.took < 600.0
         assert refused.took is None
