@@ -122,9 +122,9 @@ class Presenter:
                 self.calls.clear()
                 self.running.clear()
                 self.spoken.clear()
-                return (opened(event), *(self._say("notice", text) for text in event.notices))
+                return (opened(event), *(self._say("notice", sentence(text)) for text in event.notices))
             case Told(text=text, level=level):
-                return (self._say({"info": "notice", "warning": "warning", "error": "error"}[level], text),)  # type: ignore[arg-type]
+                return (self._say({"info": "notice", "warning": "warning", "error": "error"}[level], sentence(text)),)  # type: ignore[arg-type]
             case Gated() | Finished() | Returned() | Idle() | Crashed():
                 return tuple(self._ended(event))
             case Planned(plan=Plan(rows=(), kept_rows=(), why_nothing=why), offered=True) if why:
@@ -362,7 +362,7 @@ def settings(key: str, body: SettingsChanged) -> Iterator[Block]:
     named = [("model", body.model), ("budget", body.budget), ("mode", mode), ("effort", body.effort)]
     named += [("endpoint", body.endpoint), ("name", body.name)]
     if said := [f"{name} is now {one_line(value, 60)}" for name, value in named if value is not None]:
-        yield Block(key, "quiet", body=f"{', '.join(said)}.")
+        yield Block(key, "quiet", body=sentence(", ".join(said)))
 
 
 def window(body: WindowLearned) -> str:

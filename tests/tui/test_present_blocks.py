@@ -201,7 +201,7 @@ def test_the_small_records_are_one_line_each() -> None:
         "#12 is pinned.",
         "#12 is no longer pinned.",
         "instructions read anew (2 instruction files · #7)",
-        "model is now opus, budget is now 60%.",
+        "Model is now opus, budget is now 60%.",
         "The provider refused the request of about 231k as too long: the window of opus is 200k."
         " Learned for next time.",
         "The provider refused the request of about 90k as too long without saying its window;"
@@ -234,7 +234,7 @@ def test_an_answer_that_broke_off_is_told_once() -> None:
 
 def test_opening_says_the_notices_once() -> None:
     texts = shown(Opened("s", "p", "/f", "m", "ask", False, ("unknown setting `bugdet`: did you mean `budget`?",)))
-    assert texts[-1] == "unknown setting `bugdet`: did you mean `budget`?"
+    assert texts[-1] == "Unknown setting `bugdet`: did you mean `budget`?"
 
 
 def test_a_fold_never_hides_a_single_line() -> None:
