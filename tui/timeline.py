@@ -128,7 +128,8 @@ class TimelineScreen(Overlay):
             self.query_one("#timeline-title", Static).update(Content.styled(title, "bold"))
         self.query_one("#timeline-plot", Static).update(Text("\n").join(Text.from_ansi(line) for line in drawn.lines))
         self.query_one("#timeline-legend", Static).update(Content.styled(drawn.legend, "dim"))
-        marks = "\n".join(drawn.marks) or "Before none of these requests was anything rewritten, and the cache never broke."
+        # A rewrite after the newest of them is none of theirs.
+        marks = "\n".join(drawn.marks) or "Nothing was rewritten before these requests, and the cache never broke."
         self.query_one("#timeline-list", Static).update(Content(marks))
 
     def _ink(self) -> Ink:
