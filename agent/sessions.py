@@ -65,8 +65,8 @@ def new_folder(places: Places, folder: Path, now: float) -> tuple[str, Path]:
 def find(places: Places, folder: Path, wanted: str) -> Path:
     """The log meant by `wanted`: `last`, a path, an id, or a part of one that only one session has.
 
-    `last` is the session of `folder` written to last. A part is looked for among this folder's first. Raises
-    `NoSuchSession`.
+    `last` is the session of `folder` written to last in which something was said; if there is none, any. A part
+    is looked for among this folder's first. Raises `NoSuchSession`.
     """
     if wanted == "last":
         return _last(places, folder)
@@ -142,9 +142,15 @@ def _names(data: bytes) -> Iterator[str]:
 
 
 def _last(places: Places, folder: Path) -> Path:
+    unused: Path | None = None
     for log in _logs((places.sessions / slug(folder)).glob(f"*/{NAME}")):
-        if look(log).readable:
+        found = look(log)
+        if found.readable and found.title:
             return log
+        # One that was opened and left again must not hide the work before it.
+        unused = unused or (log if found.readable else None)
+    if unused is not None:
+        return unused
     raise NoSuchSession(f"no session in {folder} yet")
 
 

@@ -67,6 +67,13 @@ async def test_a_session_is_found_by_id_part_path_and_last(shelf: Shelf) -> None
     assert shelf.find("last") == one
 
 
+async def test_last_is_one_in_which_something_was_said(shelf: Shelf) -> None:
+    worked = await shelf.session(UserSaid("mend it"))
+    unused = await shelf.session()
+    shelf.touch(unused)
+    assert shelf.find("last") == worked
+
+
 async def test_last_is_of_this_folder_and_can_be_gone_on_with(shelf: Shelf) -> None:
     with pytest.raises(NoSuchSession, match="no session in"):
         shelf.find("last")

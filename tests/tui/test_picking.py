@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import pytest
+from textual.widgets import OptionList
+
 from agent.wire import Open, Pin, Rename, Undo
 from tests.tui.pilots import Stage
 from tests.tui.pilots import stage as screen
@@ -39,6 +42,15 @@ async def test_beside_the_marked_row_stands_its_preview_and_under_the_list_its_f
         await s.press("down")
         await s.settle(lambda: "all of it" not in s.text("#picker-preview"))
         assert s.text("#picker-foot") == "retries for ever"
+
+
+@pytest.mark.parametrize(("size", "rows"), [((80, 24), 8), ((120, 35), 12), ((40, 12), 3)])
+async def test_the_rows_keep_their_room_beside_a_long_preview(size: tuple[int, int], rows: int) -> None:
+    many = [Pick(f"row {n}", Open(f"/{n}"), preview=lambda: "line\n" * 60, key=str(n)) for n in range(12)]
+    async with screen(size=size) as s:
+        await opened(s, Picker("Choose", lambda: many, "nothing"))
+        await s.settle(lambda: "line" in s.text("#picker-preview"))
+        await s.settle(lambda: s.app.screen.query_one(OptionList).size.height >= rows)
 
 
 async def test_a_list_without_previews_stays_small() -> None:
