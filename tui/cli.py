@@ -30,6 +30,9 @@ READING = (
 WRITING = ("exec", "prune", "compact", "undo", "pin", "rewind")
 COMMANDS = (*READING, *WRITING, "keys", "tour")
 
+# What the screens and other agents call an option that commands for scripts have under another name.
+MEANT = {"--resume": "--session", "--output-format": "--json"}
+
 # A single word this close to a command's name is a slip, not a message; of 1, as `difflib` counts.
 ALIKE = 0.85
 
@@ -106,7 +109,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def _unknown(left: list[str], parser: argparse.ArgumentParser) -> str:
     """What is wrong with arguments that nothing takes, and what may have been meant."""
     known = parser.format_help().replace(",", " ").split()
-    near = get_close_matches(left[0].partition("=")[0], sorted({word for word in known if word.startswith("--")}), 1)
+    options = sorted({word for word in known if word.startswith("--")})
+    near = get_close_matches(MEANT.get(left[0], left[0].partition("=")[0]), options, 1)
+    if left[0].isdecimal() and "--before" in options:
+        near = [f"--before {left[0]}"]
     return f"unrecognized arguments: {' '.join(left)}" + (f"; did you mean {near[0]}?" if near else "")
 
 

@@ -60,7 +60,7 @@ from tui import cards
 from tui.block import Block, Fold, Role
 from tui.plain import dollars, one_line, plural, safe, tokens
 from tui.thoughts import Thoughts
-from tui.wording import FAILURES, GATES
+from tui.wording import COMPLETE, FAILURES, GATES
 
 # Wishes whose record is shown: the sentence of how they ended would say it twice.
 HAVE_A_BLOCK = frozenset({"compact", "prune", "undo", "pin", "rewind"})
@@ -351,7 +351,7 @@ def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed) 
             return Block(key, "divider", title, summary, "markdown", (*meta, *_why(gate)), Fold(), record=number)
         case CompactionFailed(gate=gate, outcome=outcome, detail=detail, size=size):
             said = FAILURES.get(outcome, f"Nothing was changed: {outcome}.")
-            told = f" {sentence(one_line(detail, 300))}" if detail else ""
+            told = f" {sentence(one_line(detail, 300))}" if detail and outcome not in COMPLETE else ""
             where = "" if gate is Gate.ASKED else f" ({GATES[gate]}, at {tokens(size)})"
             return Block(key, "warning", body=f"{said}{told}{where}")
 

@@ -37,6 +37,9 @@ FAILURES: dict[Outcome, str] = {
     Outcome.LOG_FAILED: "The session log could not be written; the conversation is as it was.",
 }
 
+# These sentences say all that the judge of a summary says; its own words for them would be a second time.
+COMPLETE = (Outcome.SUMMARY_TRUNCATED, Outcome.SUMMARY_FILTERED, Outcome.SUMMARY_CALLED_TOOL)
+
 # What the worker calls its work, in words for people; the rest is over before it is read.
 DOING = {
     "turn": "thinking",

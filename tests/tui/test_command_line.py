@@ -35,6 +35,8 @@ def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
     [
         ("exec hello --jsn", "usage: ullage exec", "did you mean --json?"),
         ("fork last 12 --befor", "usage: ullage fork", "[--before RECORD]"),
+        ("fork last 12", "usage: ullage fork", "did you mean --before 12?"),
+        ("exec --resume hello", "usage: ullage exec", "did you mean --session?"),
         ("prune last --dryrun", "usage: ullage prune", "did you mean --dry-run?"),
         ("--inlyne hello there", "usage: ullage [-h]", "did you mean --inline?"),
     ],

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent.wire import Appended, Asking, Crashed, Event, Finished, Idle, Opened, Planned, Returned, Told, ToolRunning
+from compaction.judge import Rejected, judge
 from compaction.records import (
     AssistantSaid,
     Body,
@@ -288,3 +289,14 @@ def test_a_command_too_long_for_the_title_is_named_once() -> None:
     told = line.replace("'", "")[:59] + "…"
     asking = Asking(1, "c", "bash", f"bash {line}"[:79] + "…", f"run {told}", command=line)
     assert present.question(asking) == ("bash: this command", "", line)
+
+
+def test_a_summary_that_was_not_one_is_told_once() -> None:
+    judged = judge("", "calls", True, cap_tokens=1_000, count=len)
+    assert isinstance(judged, Rejected)
+    (block,) = shown(said(CompactionFailed(Gate.ASKED, judged.outcome, judged.detail, 31_000)))
+    assert block.count("tool") == 1
+    cut = judge("## Goal\nall", "length", False, cap_tokens=1_000, count=len)
+    assert isinstance(cut, Rejected)
+    (block,) = shown(said(CompactionFailed(Gate.ASKED, cut.outcome, cut.detail, 31_000)))
+    assert block.count("output limit") == 1
