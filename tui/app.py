@@ -188,6 +188,7 @@ class UllageApp(App[int]):
             self._desk.perform(message.wish)
         else:
             self._send(message.wish)
+            self.screen_stack[0].query_one(Foot).heed(message.wish)
         if isinstance(message.wish, Submit | Steer | Shell | Say):
             self.screen_stack[0].query_one(Transcript).go("end")
 

@@ -16,7 +16,7 @@ from textual.reactive import reactive, var
 from textual.timer import Timer
 from textual.widget import Widget
 
-from agent.wire import MODE_NAMES, Asking, Mode, Opened, Progress, Streaming, ToolRunning
+from agent.wire import MODE_NAMES, Asking, Command, Mode, Opened, Progress, SetMode, Streaming, ToolRunning
 from compaction.records import Record, SettingsChanged
 from tui.palette import ASCII, UNICODE
 from tui.plain import in_one, one_line, plural, safe, seconds, tokens
@@ -158,6 +158,11 @@ class Foot(Widget, can_focus=False):
         """A session is open."""
         self.mode, self.model, self.folder = event.mode, safe(event.model), safe(event.folder)
         self.jobs = 0
+
+    def heed(self, command: Command) -> None:
+        """A wish that is on its way: a mode holds from the moment it is asked for, however, and leaves no record."""
+        if isinstance(command, SetMode):
+            self.mode = command.mode
 
     def learn(self, record: Record) -> None:
         """The user switched something."""

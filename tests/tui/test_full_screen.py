@@ -52,7 +52,7 @@ from tui.plain import seconds
 from tui.plans import PlanScreen, ReviewScreen
 from tui.popup import Popup
 from tui.prompt import Prompt
-from tui.status import Activity
+from tui.status import Activity, Foot
 from tui.transcript import Transcript
 
 
@@ -185,6 +185,16 @@ async def test_shift_tab_goes_through_the_modes() -> None:
         await s.play(*Tape().opened())
         await s.pilot.press("shift+tab", "shift+tab", "shift+tab", "shift+tab")
         assert s.worker.sent == [SetMode("edits"), SetMode("auto"), SetMode("plan"), SetMode("ask")]
+
+
+async def test_the_foot_names_the_mode_in_force_whichever_way_it_was_asked_for() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened())
+        await s.pilot.press(*"/mode auto", "enter")
+        await s.settle(lambda: str(s.app.query_one(Foot).render()).startswith("auto"))
+        await s.pilot.press("shift+tab")
+        await s.settle(lambda: s.worker.sent == [SetMode("auto"), SetMode("plan")])
+        assert str(s.app.query_one(Foot).render()).startswith("plan only")
 
 
 async def test_the_shells_keys_edit_the_line() -> None:

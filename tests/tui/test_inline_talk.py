@@ -423,6 +423,9 @@ def test_the_mode_goes_round_and_the_folded_is_printed_whole() -> None:
     play.take(*scenes.working())
     play.talk.wish(CycleMode())
     assert play.worker.sent == [SetMode("edits")]
+    play.talk.wish(SetMode("auto"))
+    play.talk.wish(CycleMode())
+    assert play.worker.sent[1:] == [SetMode("auto"), SetMode("plan")]
     before = len(play.paper.lines)
     play.talk.wish(ToggleFolds())
     assert len(play.paper.lines) - before > 30

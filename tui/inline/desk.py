@@ -121,8 +121,7 @@ class InlineDesk:
                 talk.say(Say(self._copy()))
             case CycleMode():
                 modes: tuple[Mode, ...] = get_args(Mode)
-                talk.mode = modes[(modes.index(talk.mode) + 1) % len(modes)]
-                talk.send(SetMode(talk.mode))
+                talk.wish(SetMode(modes[(modes.index(talk.mode) + 1) % len(modes)]))
             case ToggleFolds():
                 if talk.printer.hidden is None:
                     talk.say(Say("Nothing was folded."))

@@ -42,6 +42,7 @@ from agent.wire import (
     Returned,
     Reviewing,
     RewindOffered,
+    SetMode,
     SettingsShown,
     Sheet,
     Shell,
@@ -343,6 +344,8 @@ class Talk:
         if isinstance(wish, Action):
             self.perform(wish)
         else:
+            if isinstance(wish, SetMode):  # it holds from now on, and leaves no record that could tell of it
+                self.mode = wish.mode
             self.send(wish)
 
     def stop(self) -> None:
