@@ -153,6 +153,13 @@ class _Version(argparse.Action):
         parser.exit(0)
 
 
+def _named(text: str) -> str:
+    """Not empty: a script's variable that was never set must not begin another session."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; leave it away for a new session")
+    return text
+
+
 def _common() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("-C", dest="directory", metavar="DIR", help="work in this folder")
@@ -161,7 +168,7 @@ def _common() -> argparse.ArgumentParser:
     common.add_argument("--budget", metavar="B", help="working budget: 160k, 60%% or min(200k, 80%%)")
     common.add_argument("--window", metavar="N", help="what you know of the model's window, tokens")
     common.add_argument("--mode", choices=("plan", "ask", "edits", "auto"), help="what runs without asking")
-    common.add_argument("--session", metavar="ID|PATH", help="go on with this session")
+    common.add_argument("--session", type=_named, metavar="ID|PATH", help="go on with this session")
     common.add_argument("--continue", dest="resume_last", action="store_true", help="go on with this folder's newest")
     common.add_argument("--max-steps", type=int, metavar="N", help="requests in one turn at the most")
     return common

@@ -314,7 +314,7 @@ def user(key: str, number: int, body: UserSaid) -> Block:
         return Block(key, "user", body=text, meta=meta, fold=USER_FOLD, record=number)
     typed = safe(body.typed).strip()
     fold = Fold(head=min(typed.count("\n") + 1, USER_FOLD.head))
-    return Block(key, "user", body=f"{typed}\n\n{text}", meta=(*meta, "sent as below"), fold=fold, record=number)
+    return Block(key, "user", body=f"{typed}\n\n{text}", meta=(*meta, "its text was sent"), fold=fold, record=number)
 
 
 def assistant(key: str, number: int, body: AssistantSaid) -> Iterator[Block]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tui.headless_play import options_of
+from tui.cli import parse
 
 OPTIONS = "-C /p --model openai/x --mode auto --budget 12k --session exec"
 
@@ -58,3 +59,10 @@ def test_a_misspelt_command_is_no_message_that_costs_money(
 @pytest.mark.parametrize("line", ["hello", "continue", "fix", "sesions please", "what model"])
 def test_a_message_is_no_misspelt_command(line: str) -> None:
     assert options_of(line).prompt == line
+
+
+@pytest.mark.parametrize("command", [["exec", "hello"], []])
+def test_an_empty_session_is_no_new_one(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parse([*command, "--session", ""])
+    assert left.value.code == 2 and "--session: it is empty" in " ".join(capsys.readouterr().err.split())

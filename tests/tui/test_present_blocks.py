@@ -300,3 +300,8 @@ def test_a_summary_that_was_not_one_is_told_once() -> None:
     assert isinstance(cut, Rejected)
     (block,) = shown(said(CompactionFailed(Gate.ASKED, cut.outcome, cut.detail, 31_000)))
     assert block.count("output limit") == 1
+
+
+def test_a_command_whose_text_is_folded_does_not_point_to_it() -> None:
+    (block,) = shown(said(UserSaid("Say hi to Bob", typed="/greet Bob")))
+    assert "below" not in block and "its text was sent" in present.user("k", 3, UserSaid("Hi", typed="/greet")).meta
