@@ -192,6 +192,10 @@ class UllageApp(App[int]):
         if isinstance(message.wish, Submit | Steer | Shell | Say):
             self.screen_stack[0].query_one(Transcript).go("end")
 
+    def on_prompt_declined(self) -> None:
+        """Esc at the prompt closes what is offered above it, too."""
+        self.screen_stack[0].query_one(FirstUse).close()
+
     def take(self, event: Event) -> None:
         """One event to the widgets it concerns."""
         home = self.screen_stack[0]

@@ -78,6 +78,9 @@ class Prompt(PastingEditor):
 
     busy: var[bool] = var(False)
 
+    class Declined(Message):
+        """Esc with nothing to close here and nothing to stop."""
+
     class Found(Message, bubble=False):
         """A thread has found what completes a token."""
 
@@ -228,6 +231,8 @@ class Prompt(PastingEditor):
         elif now - self._stopped_at < TWICE:
             self.post_message(Wished(PickRewind()))
             now = float("-inf")
+        else:
+            self.post_message(self.Declined())
         self._stopped_at = now
 
     def action_break(self) -> None:

@@ -104,6 +104,14 @@ async def test_escape_closes_the_panel_and_nothing_else() -> None:
         assert s.app.query_one("#prompt").has_focus
 
 
+async def test_escape_at_the_prompt_closes_the_panel_as_it_says() -> None:
+    async with stage(log=FreshLog()) as s:
+        panel = await offered(s)
+        await s.press("escape")
+        await s.settle(lambda: not panel.display)
+        assert s.worker.sent == []
+
+
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
 @pytest.mark.parametrize("ascii", [False, True])
 async def test_panel_and_prompt_fit_the_screen(size: tuple[int, int], ascii: bool) -> None:
