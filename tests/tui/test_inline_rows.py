@@ -12,7 +12,7 @@ from agent.wire import Opened
 from compaction.records import ToolReturned
 from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
-from tui.inline.print import Row, fitted, text_of
+from tui.inline.print import Row, fitted, prose, text_of
 from tui.inline.prompt import Lines
 
 OUTPUT = "E   AssertionError: expected 2 but the function returned something else altogether Asse..."
@@ -50,6 +50,11 @@ def test_the_opening_lines_fit_a_narrow_terminal() -> None:
     )
     assert max(map(len, play.paper.lines)) <= 39
     assert "a repository with a name" in " ".join(line.strip() for line in play.paper.lines)
+
+
+def test_prose_leaves_room_for_what_stands_before_its_later_rows() -> None:
+    text = "sandbox · commands run in a sandbox: this folder and /tmp writable, the rest read-only, network off"
+    assert max(len(text_of(one)) for one in prose(text, 39, "", "", "    ")) <= 39
 
 
 class Written(io.StringIO):

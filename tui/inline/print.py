@@ -66,7 +66,7 @@ def fitted(one: Row, width: int) -> list[Row]:
 def prose(text: str, width: int, style: str = "", first: str = "", rest: str | None = None) -> list[Row]:
     """`text` broken at words; `first` stands before its first row, `rest` before the others."""
     rest = " " * cell_len(first) if rest is None else rest
-    lines = wrap(text, max(8, min(width, MOST_PROSE) - cell_len(first)))
+    lines = wrap(text, max(8, min(width, MOST_PROSE) - max(cell_len(first), cell_len(rest))))
     return [row((first if index == 0 else rest) + line, style) for index, line in enumerate(lines)]
 
 
