@@ -93,7 +93,7 @@ def test_a_card_is_printed_once_when_it_is_finished() -> None:
     play.take(tape.said(AssistantSaid("", (scenes.call("c1", "bash", command="ls"),), None, "calls", "m", 1)))
     play.take(ToolRunning("c1", "bash", "bash ls", "a\n"))
     assert play.paper.lines == []
-    play.take(tape.said(ToolReturned("c1", "bash", "bash ls", "a\nb", exit_status=0)))
+    play.take(tape.said(ToolReturned("c1", "bash", "bash ls", "a\nb", exit_status=0, took=0.4)))
     assert [line for line in play.paper.lines if "bash ls" in line] == ["✓ bash ls  exit 0 · 0.4 s · #2"]
 
 
