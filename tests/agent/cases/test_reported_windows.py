@@ -15,7 +15,7 @@ from agent.wire import Opened, SetModel
 from compaction.records import Compacted, Pruned, Started, Usage
 from tests.agent.cache.provider import Provider
 from tests.agent.loop.harness import NAME, Story, reads, scripted
-from tui import headless_json
+from tui.headless import objects
 from tui.meter import meter_lines, plain
 
 over_http = pytest.mark.asyncio(loop_scope="module")
@@ -28,7 +28,7 @@ def shown(story: Story, width: int = 120) -> str:
 
 def as_json(story: Story) -> dict[str, Any]:
     """The meter as `--json` says it."""
-    return json.loads(json.dumps(headless_json.meter(story.meter)))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(objects.meter(story.meter)))  # type: ignore[no-any-return]
 
 
 # ── 20: one name at two addresses ──

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from agent.mcp.servers import Servers
-from agent.wire import Asking, Reload, Told, ToolRunning
+from agent.wire import Asking, Reload, Told
 from compaction.records import Reloaded, Started, ToolReturned
 from tests.agent.loop.harness import Story, call, calls, is_prefix, prefix
-from tests.agent.mcp.waiting import alive, children, until
+from tests.agent.mcp.waiting import alive, children, text_of, until
 
 NOW, CONVERT = "mcp__time__get_current_time", "mcp__time__convert_time"
 
@@ -21,6 +21,15 @@ TIME = f"""
 [mcp.time]
 command = [{sys.executable!r}, "-m", "mcp_server_time"]
 args = ["--local-timezone", "Etc/UTC"]
+"""
+
+
+def overheard(heard: Path) -> str:
+    """The same server, all that it is sent copied to a file first: so a test knows that a call has left us."""
+    server = f"{sys.executable} -m mcp_server_time --local-timezone Etc/UTC"
+    return f"""
+[mcp.time]
+command = ["bash", "-c", {f"exec {server} < <(exec tee {heard})"!r}]
 """
 
 
@@ -40,7 +49,8 @@ async def test_a_server_is_asked_about_used_killed_and_started_anew_and_every_re
 ) -> None:
     ask = calls(call(NOW, timezone="Europe/Paris"))
     says = [ask, "It is late.", ask, "It is gone.", ask, "Later.", ask, "Latest."]
-    async with Story(tmp_path, says, more=TIME, mode="ask") as story:
+    heard = tmp_path / "heard"
+    async with Story(tmp_path, says, more=overheard(heard), mode="ask") as story:
         names = [json.loads(text)["function"]["name"] for text in story.session.view.tools]
         assert names[-2:] == [CONVERT, NOW] and names[0] == "read"
 
@@ -57,9 +67,8 @@ async def test_a_server_is_asked_about_used_killed_and_started_anew_and_every_re
         servers = the_servers(story)
         (first,) = children(servers.pid)
         os.kill(first, signal.SIGSTOP)
-        mark = story.mark()
         saying = asyncio.ensure_future(story.say("and now?"))
-        await story.until(ToolRunning, after=mark)
+        await until(lambda: text_of(heard).count('"tools/call"') == 2)
         os.kill(first, signal.SIGKILL)
         await saying
         dead = story.bodies(ToolReturned)[-1]
