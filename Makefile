@@ -23,7 +23,7 @@ test: check
 # Every step runs, so that one look shows all that is wrong; the tests come last, because they take the longest.
 check: env-dev
 	@failed=; \
-	for step in "ruff check ." "ruff format --check ." mypy lint-imports "pytest $(ARGS)"; do \
+	for step in "ruff check ." "ruff format --check ." mypy lint-imports "pytest -n auto --dist loadfile $(ARGS)"; do \
 		echo "== $$step"; \
 		$(BIN)/$$step || failed="$$failed[$$step] "; \
 	done; \
