@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent.wire import Choice, Command, Submit
+from agent.wire import Appended, Choice, Command, Event, Opened, Submit
 from compaction.cache import Prices
+from compaction.records import UserSaid
 from tui.actions import PickSession, Wish
 
 if TYPE_CHECKING:
@@ -35,6 +36,25 @@ TWICE = 1.5
 
 # The answers to a tool that asks, by letter.
 KEYS: dict[str, Choice] = {"y": "once", "s": "session", "p": "project", "n": "refuse"}
+
+
+@dataclass(slots=True)
+class GoingOn:
+    """The session that the last line of a run names: the one last open in which something was said."""
+
+    session: str = ""
+    _open: str = ""
+
+    def take(self, event: Event) -> None:
+        """Hears every event; from any thread, one at a time."""
+        if isinstance(event, Opened):
+            self._open = event.session
+        elif isinstance(event, Appended) and isinstance(event.record.body, UserSaid):
+            self.session = self._open
+
+    def line(self) -> str | None:
+        """How to go on; None where there is nothing to go on with."""
+        return f"go on with: ullage --resume {self.session}" if self.session else None
 
 
 class Works(Protocol):

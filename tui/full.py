@@ -15,7 +15,7 @@ from pathlib import Path
 from agent.wire import Event, Idle, Quit
 from tui.actions import Wish
 from tui.app import UllageApp
-from tui.front import LONGEST_END, Choices, History, Works
+from tui.front import LONGEST_END, Choices, GoingOn, History, Works
 
 
 def run_full(
@@ -38,9 +38,11 @@ def run_full(
         first=first,
     )
     unopened: list[Idle] = []
+    going_on = GoingOn()
 
     def emit(event: Event) -> None:
         app.post_event(event)
+        going_on.take(event)
         # Without any session there is nothing to type into; the sentence belongs on the terminal that asked.
         if isinstance(event, Idle) and event.stop == "failed" and not event.session and app.session is None:
             unopened.append(event)
@@ -59,8 +61,8 @@ def run_full(
     if unopened:
         print(f"ullage: {unopened[0].error}", file=sys.stderr)
         return unopened[0].code or 1
-    if app.session and lasting:
-        print(f"go on with: ullage --resume {app.session}")
+    if lasting and (line := going_on.line()):
+        print(line)
     if status is None and app.return_code:
         log = state / "screen.log"
         print(f"ullage: the screen failed, the session is whole; what went wrong stands in {log}", file=sys.stderr)

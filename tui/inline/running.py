@@ -21,7 +21,7 @@ from pathlib import Path
 from agent.wire import Event, Quit
 from tui.actions import Wish
 from tui.customs import Customs
-from tui.front import LONGEST_END, Choices, History, Works
+from tui.front import LONGEST_END, Choices, GoingOn, History, Works
 from tui.inline.desk import InlineDesk
 from tui.inline.live import SPIN
 from tui.inline.plain import PlainLines
@@ -115,7 +115,13 @@ async def _run(
         calls=choices.notify,
     )
     talk.perform = InlineDesk(talk, surface, choices).perform
-    workers.append(make_worker(Hop(talk.take_all)))
+    hop, going_on = Hop(talk.take_all), GoingOn()
+
+    def emit(event: Event) -> None:
+        going_on.take(event)
+        hop(event)
+
+    workers.append(make_worker(emit))
     with leaving_on_signals(surface, interrupt):
         workers[0].start()
         surface.read(talk.customs.read, talk.mistakes)
@@ -130,8 +136,8 @@ async def _run(
             workers[0].send(Quit())
             await asyncio.to_thread(workers[0].join, LONGEST_END)
             history.close()
-    if talk.session:
-        print(f"go on with: ullage --resume {talk.session}", file=sys.stdout)
+    if line := going_on.line():
+        print(line, file=sys.stdout)
     return status
 
 
