@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -90,11 +90,18 @@ NOTICE_FOLD = Fold(head=4)
 Equipped: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
+# Where a result stands in the conversation: the record of the answer that called for it, and which of its calls it was.
+# Results are logged as they finish, and that may be another order.
+Place: TypeAlias = tuple[int, int]
+
+
 @dataclass(slots=True)
 class Presenter:
     """Turns what the worker emits into blocks, in order."""
 
     calls: dict[str, ToolCall] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    stands: dict[int, Place] = field(default_factory=dict)
     running: dict[str, cards.Running] = field(default_factory=dict)
     spoken: dict[int, str] = field(default_factory=dict)
     thoughts: Thoughts = field(default_factory=Thoughts)
@@ -191,17 +198,19 @@ class Presenter:
             case AssistantSaid():
                 yield from self.thoughts.settled(body)
                 yield from assistant(key, number, body)
-                for call in body.calls:
+                for at, call in enumerate(body.calls):
                     self.calls[call.id] = call
+                    self.places[call.id] = (number, at)
                     yield cards.waiting(call)
                 if body.stop == "aborted":
                     yield from self._once("quiet", "Stopped.")
             case ToolReturned():
                 self.running.pop(body.call, None)
+                self.stands[number] = self.places.pop(body.call, (number, 0))
                 yield cards.returned(number, body, self.calls.pop(body.call, None))
             case Pruned() | Compacted() | CompactionFailed():
                 self.said = tag_of(body)
-                yield rewrite(key, number, body)
+                yield rewrite(key, number, body, self.stands)
             case Reverted(target=target, before=before, after=after):
                 yield Block(key, "divider", f"undone: #{target}", meta=(_sizes(before, after),), record=number)
             case Rewound(before=before):
@@ -332,13 +341,14 @@ def assistant(key: str, number: int, body: AssistantSaid) -> Iterator[Block]:
             pass  # of a failure the error that follows says everything
 
 
-def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed) -> Block:
+def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed, stands: Mapping[int, Place]) -> Block:
     """A rewrite of the view as a divider, or the sentence of one that changed nothing."""
     match body:
         case Pruned(records=records, how=how, gate=gate, before=before, after=after):
             what = plural(len(records), "result")
             title = f"pruned {what}" if how == "pruned" else f"moved {what} to disk"
-            first = (f"cache breaks at #{min(records)}",) if records else ()
+            earliest = min(records, key=lambda record: stands.get(record, (record, 0)), default=None)
+            first = () if earliest is None else (f"cache breaks at #{earliest}",)
             return Block(key, "divider", title, meta=(_sizes(before, after), *first, *_why(gate)), record=number)
         case Compacted(gate=gate, before=before, after=after, first_kept=first_kept, focus=focus, cost=cost):
             title = "compacted" if gate is not Gate.EMERGENCY else "cut back without asking the model"

@@ -47,6 +47,8 @@ def test_a_key_comes_from_the_hidden_prompt_or_from_a_pipe_and_is_listed_by_name
     assert (code, [row["provider"] for row in json.loads(listed)]) == (0, ["anthropic", "openai"])
     assert run(tmp_path, "keys forget openai", Terminal(), ring)[:2] == (0, "the key for openai is forgotten\n")
     assert run(tmp_path, "keys forget openai", Terminal(), ring)[0] == 4
+    again = run(tmp_path, "keys forget openai --json", Terminal(), ring)
+    assert (again[0], json.loads(again[1])) == (4, {"provider": "openai", "said": None})
     shown = run(tmp_path, "keys", Terminal(), ring)
     assert "anthropic  ANTHROPIC_API_KEY  keyring" in shown[1]
     assert SECRET not in "".join(map(str, (typed, piped, listed, shown)))

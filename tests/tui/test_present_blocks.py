@@ -118,6 +118,17 @@ def test_the_result_takes_the_place_of_the_running_card() -> None:
     assert running.key == done.key
 
 
+def test_a_prune_breaks_the_cache_where_its_first_result_stands_not_at_the_first_that_was_logged() -> None:
+    both = (ToolCall("slow", "read", '{"path":"a"}'), ToolCall("quick", "read", '{"path":"b"}'))
+    texts = shown(
+        said(AssistantSaid("", both, None, "calls", "m", 2), 3),
+        said(ToolReturned("quick", "read", "read b", "b"), 4),
+        said(ToolReturned("slow", "read", "read a", "a"), 5),
+        said(Pruned((4, 5), "pruned", Gate.ASKED, 9_000, 4_000), 9),
+    )
+    assert "cache breaks at #5" in texts[-1]
+
+
 def test_rewrites_are_dividers_with_sizes_and_reasons() -> None:
     texts = shown(
         said(Pruned((14, 15), "pruned", Gate.PROACTIVE, 143_900, 118_200), 20),

@@ -60,6 +60,8 @@ def run_keys(
         if options.what == "forget":
             said = keys.forget(provider)
             if said is None:
+                if options.json:
+                    output.json({"provider": provider, "said": None})
                 return failed(f"no key is saved for {provider}", NOTHING)
         else:
             said = keys.save(provider, _key(provider, stdin, hidden))
