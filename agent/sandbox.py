@@ -23,10 +23,14 @@ PROBE_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a wrapped command may do. `writable` are further folders beside the workspace and /tmp."""
+    """What a wrapped command may do. `writable` are further folders beside the workspace and /tmp.
+
+    `kept` stay read-only and `hidden` out of sight, though they lie in the workspace.
+    """
 
     network: bool = False
     writable: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
 
 
@@ -46,6 +50,9 @@ class Sandbox:
         for folder_or_file in (folder, *self.policy.writable, *also):
             wrapped += ["--bind-try", str(folder_or_file), str(folder_or_file)]
         # Last: a workspace that holds them (somebody's home) would be put over them.
+        for kept in self.policy.kept:
+            if kept not in (folder, *folder.parents):
+                wrapped += ["--ro-bind-try", str(kept), str(kept)]
         for hidden in self.policy.hidden:
             if hidden.is_dir():
                 wrapped += ["--tmpfs", str(hidden)]

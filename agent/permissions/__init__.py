@@ -157,6 +157,13 @@ def _keys(path: Path, below: bool = False) -> bool:
     return any(place == path or place in path.parents or (below and path in place.parents) for place in places)
 
 
+def _ours(path: Path, ws: Place) -> bool:
+    """Whether it is among our own settings, agreements and sessions, which a workspace such as a home may hold."""
+    own = here()
+    places = [Path(os.path.realpath(place)) for place in (own.config, own.data, own.state)]
+    return any(place in (path, *path.parents) and place not in (ws.folder, *ws.folder.parents) for place in places)
+
+
 def _obeyed(path: Path, ws: Place) -> bool:
     return _inside(path, ws) and any(part.lower() in OBEYED for part in path.relative_to(ws.folder).parts)
 
@@ -183,6 +190,8 @@ def _path(kind: str, tool: str, path: Path, mode: Mode, rules: Rules, ws: Place)
     # A search goes through everything below; in the session's own folder that was agreed to by opening it.
     if _keys(path, below=tool == "grep" and not _inside(path, ws)):
         return Ask(f"keys are kept in {one_line(shown)}", "")
+    if kind == "write" and _ours(path, ws):
+        return Ask(f"Ullage keeps its settings, agreements and sessions in {one_line(shown)}", "")
     if kind == "write" and _obeyed(path, ws):
         return Ask(f"other programs obey what is in {one_line(shown)}", "")
     if _inside(path, ws) or (mode == "auto" and (kind == "read" or _temporary(path))):

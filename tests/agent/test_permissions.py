@@ -399,3 +399,14 @@ def test_other_agents_spellings_are_understood() -> None:
 def test_our_own_file_of_keys_is_asked_for_wherever_it_is(bench: Bench, mode: Mode) -> None:
     verdict = bench.path("read", str(here().keys), mode)
     assert isinstance(verdict, Ask) and "keys are kept in" in verdict.why
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
+def test_our_own_agreements_are_not_written_unasked_though_the_workspace_holds_them(mode: Mode) -> None:
+    """Who opens their home as a workspace has not agreed that a model may trust a project in their name."""
+    home = Bench(Workspace(Path(os.path.realpath(here().state)).parent), Path("/"))
+    for place in (here().state / "trust.json", here().settings, here().sessions / "x" / "session.jsonl"):
+        verdict = home.path("write", str(place), mode)
+        assert isinstance(verdict, Ask) and "Ullage keeps its settings" in verdict.why
+        redirected = home.line(f"echo x > {place}", mode)
+        assert not isinstance(redirected, Allow)

@@ -126,3 +126,14 @@ def test_a_working_sandbox_says_what_it_does() -> None:
     assert describe(Sandbox("/usr/bin/bwrap", Policy(network=True))) == (
         "commands run in a sandbox (bubblewrap): this folder and /tmp writable, the rest read-only, network on"
     )
+
+
+async def test_kept_places_stay_as_they_are_though_the_workspace_holds_them(tmp_path: Path) -> None:
+    kept = tmp_path / "state"
+    kept.mkdir()
+    ws = sandboxed(tmp_path, Policy(kept=(kept, tmp_path / "missing")))
+    text, status = await run(ws, "echo in > here && echo out > state/trust.json")
+    assert (status, "Read-only file system" in text) == (1, True)
+    assert (tmp_path / "here").exists() and not list(kept.iterdir())
+    inside = sandboxed(kept, Policy(kept=(kept,)))
+    assert (await run(inside, "echo in > here"))[1] == 0
