@@ -31,10 +31,10 @@ from agent.reading import Reading  # noqa: E402
 from agent.wire import Asking, Event, Idle, Inspected, Opened, Planned, Quit  # noqa: E402
 from agent.worker import Worker  # noqa: E402
 from screenshots import script  # noqa: E402
-from tui.app import UllageApp  # noqa: E402
 from tui.front import Choices  # noqa: E402
+from tui.full.app import UllageApp  # noqa: E402
+from tui.full.prompt import Prompt  # noqa: E402
 from tui.kit import make_kit  # noqa: E402
-from tui.prompt import Prompt  # noqa: E402
 
 # The path is part of the prompt and so of the numbers: always the same one.
 WORK = Path(tempfile.gettempdir()) / "ullage-screenshots"

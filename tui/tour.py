@@ -55,7 +55,7 @@ class Guide:
 def run_tour() -> int:
     """Opens the tour; returns the exit status. Leaves nothing behind."""
     from tui.front import Choices
-    from tui.full import run_full
+    from tui.full.running import run_full
     from tui.kit import make_kit
 
     with tempfile.TemporaryDirectory(prefix="ullage-tour-") as name:

@@ -106,8 +106,8 @@ def _screen(
         from tui.inline.running import run_inline
 
         return run_inline(make_worker, choices, here.state, first=first)
-    from tui.first_use import TOUR
-    from tui.full import run_full
+    from tui.full.first_use import TOUR
+    from tui.full.running import run_full
 
     status = run_full(make_worker, choices, here.state, first=first)
     if status == TOUR:

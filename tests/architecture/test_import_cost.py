@@ -41,7 +41,7 @@ RUNTIMES = {"litellm", "mcp", "openai", "pydantic", "xllamacpp"}
         ("agent.worker", SCREENS | RUNTIMES),
         ("tui.cli", SCREENS | RUNTIMES),
         ("tui.headless.writing", SCREENS | RUNTIMES),
-        ("tui.app", {"prompt_toolkit"} | RUNTIMES),
+        ("tui.full.app", {"prompt_toolkit"} | RUNTIMES),
     ],
 )
 def test_importing_it_loads_none_of_the_packages_it_has_no_use_for(module: str, heavy: set[str]) -> None:

@@ -29,4 +29,4 @@ def test_the_wheel_holds_every_file_of_the_rooms_and_nothing_else(tmp_path: Path
         path.relative_to(tree).as_posix() for room in ROOMS for path in (tree / room).rglob("*") if path.is_file()
     }
     assert shipped == wanted
-    assert {"agent/prompts/system.md", "tui/app.tcss", "agent/models/catalogue.json"} <= shipped
+    assert {"agent/prompts/system.md", "tui/full/app.tcss", "agent/models/catalogue.json"} <= shipped

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.bench.tables import middle, ms, table, times
 from tests.bench.terminal import PAINTED, ROOT, Terminal, homes, program
 
-IMPORTS = ("tui.cli", "agent.worker", "tui.wiring", "textual.app", "tui.full")
+IMPORTS = ("tui.cli", "agent.worker", "tui.wiring", "textual.app", "tui.full.running")
 
 
 def run(command: list[str], environ: dict[str, str], folder: Path) -> float:

@@ -15,8 +15,8 @@ from agent.reading import AtHand, CustomCommand, Hit, RequestRow, Whole
 from agent.wire import Command, Event
 from compaction.cache import Prices
 from tests.tui.fake_worker import FakeWorker
-from tui.app import UllageApp
-from tui.desk import Choices
+from tui.full.app import UllageApp
+from tui.full.desk import Choices
 
 S = TypeVar("S", bound=Screen[Any])
 C = TypeVar("C", bound=Command)

@@ -28,10 +28,10 @@ from tests.tui.pilots import stage
 from tui.actions import CycleMode, PickTheme, Say, SetTheme, ShowSheet, ToggleFolds
 from tui.commands import parse
 from tui.front import Choices
+from tui.full.pickers import Picker
+from tui.full.prompt import Prompt
 from tui.inline.keymap import NAMED, keys_of, listed
 from tui.inline.prompt import Screen
-from tui.pickers import Picker
-from tui.prompt import Prompt
 from tui.themes import resolved
 
 SETTINGS = SettingsShown(

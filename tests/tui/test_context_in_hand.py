@@ -16,13 +16,13 @@ from compaction.records import Compacted, Pinned, Pruned, Reverted, ToolReturned
 from tests.agent.loop.harness import Story, call, calls, summary
 from tests.tui.fake_worker import FakeWorker
 from tests.tui.pilots import Stage
-from tui.app import UllageApp
-from tui.context_screen import ContextScreen
-from tui.desk import Choices
-from tui.pages import PageScreen
-from tui.plans import PlanScreen, ReviewScreen
-from tui.recall_screen import RecallScreen
-from tui.timeline import TimelineScreen
+from tui.full.app import UllageApp
+from tui.full.context_screen import ContextScreen
+from tui.full.desk import Choices
+from tui.full.pages import PageScreen
+from tui.full.plans import PlanScreen, ReviewScreen
+from tui.full.recall_screen import RecallScreen
+from tui.full.timeline import TimelineScreen
 
 FILES = ("alpha.txt", "beta.txt", "gamma.txt")
 

@@ -29,11 +29,11 @@ from compaction.records import Pinned, Record
 from tests.tui import scenes
 from tests.tui.fake_worker import Tape
 from tests.tui.pilots import FakeLog, Stage, stage
-from tui import items
-from tui.context_screen import ContextScreen
-from tui.item_table import ItemTable
-from tui.items import Order
-from tui.pages import PageScreen
+from tui.full import items
+from tui.full.context_screen import ContextScreen
+from tui.full.item_table import ItemTable
+from tui.full.items import Order
+from tui.full.pages import PageScreen
 
 ROWS = (
     Row(2, "user", "fix the importer", 40, 2, "live", True),

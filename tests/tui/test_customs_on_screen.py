@@ -20,10 +20,10 @@ from tui.block import plain
 from tui.commands import TABLE
 from tui.completion import slashes, token_at
 from tui.customs import Customs
+from tui.full.popup import Popup
+from tui.full.trust_panel import TrustPanel
 from tui.help_page import help_text
-from tui.popup import Popup
 from tui.present import user
-from tui.trust_panel import TrustPanel
 
 
 def command(name: str, description: str = "", arguments: str = "", *, theirs: bool = False) -> CustomCommand:

@@ -13,9 +13,9 @@ from tests.tui.pilots import FakeLog, stage
 from tui import diff_lines
 from tui.actions import Say, ShowChanges, ShowMemory
 from tui.commands import parse
-from tui.desk import Choices
-from tui.diff_screen import DiffLines, DiffScreen
-from tui.memory_screen import MemoryScreen
+from tui.full.desk import Choices
+from tui.full.diff_screen import DiffLines, DiffScreen
+from tui.full.memory_screen import MemoryScreen
 
 DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n same\n-old\x1b[31m\n+new\n"
 FILES = (

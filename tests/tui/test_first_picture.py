@@ -8,7 +8,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.screen import Screen
 
 from tests.tui.fake_worker import FakeWorker
-from tui.app import UllageApp
+from tui.full.app import UllageApp
 
 
 class Watched(UllageApp):

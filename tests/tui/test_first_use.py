@@ -13,7 +13,7 @@ from agent.wire import Finished, SetModel, Submit
 from compaction.records import UserSaid
 from tests.tui.fake_worker import Tape
 from tests.tui.pilots import FakeLog, Stage, stage
-from tui.first_use import TOUR, FirstUse
+from tui.full.first_use import TOUR, FirstUse
 
 KEY = AtHand("key", "claude-sonnet-5", "ANTHROPIC_API_KEY is set")
 SERVER = AtHand("server", "openai/qwen3", "a server on port 11434", "http://127.0.0.1:11434/v1")

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui import pieces
 from tui.flow import Flow, columns, wrap
+from tui.full import pieces
 
 words = st.text(st.sampled_from("ab é漢字😀  \n-"), max_size=120)
 

@@ -40,20 +40,20 @@ from compaction.records import AssistantSaid, ToolReturned, UserSaid
 from tests.tui import scenes
 from tests.tui.fake_sessions import FakeSessions
 from tests.tui.fake_worker import FakeWorker, Tape
-from tui.app import UllageApp
 from tui.commands import TABLE
-from tui.desk import Choices
-from tui.dialogs import Approval
 from tui.flow import Flow
-from tui.keys import key_help
-from tui.live import Live
-from tui.meter_bar import MeterBar
+from tui.full.app import UllageApp
+from tui.full.desk import Choices
+from tui.full.dialogs import Approval
+from tui.full.keys import key_help
+from tui.full.live import Live
+from tui.full.meter_bar import MeterBar
+from tui.full.plans import PlanScreen, ReviewScreen
+from tui.full.popup import Popup
+from tui.full.prompt import Prompt
+from tui.full.status import Activity, Foot
+from tui.full.transcript import Transcript
 from tui.plain import seconds
-from tui.plans import PlanScreen, ReviewScreen
-from tui.popup import Popup
-from tui.prompt import Prompt
-from tui.status import Activity, Foot
-from tui.transcript import Transcript
 
 
 @dataclass

@@ -9,11 +9,11 @@ from tests.tui.inline_play import Play
 from tests.tui.pilots import stage
 from tui import going_back
 from tui.block import Block
+from tui.full.palette import Palette
+from tui.full.pickers import Picker
+from tui.full.strips import Piece, draw
+from tui.full.transcript import Transcript
 from tui.inline.print import rows, text_of
-from tui.palette import Palette
-from tui.pickers import Picker
-from tui.strips import Piece, draw
-from tui.transcript import Transcript
 
 OFFER = RewindOffered(
     2, "fix\x1b[31m it",

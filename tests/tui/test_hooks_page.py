@@ -9,7 +9,7 @@ from tests.tui.inline_play import Play
 from tests.tui.pilots import stage
 from tui.block import plain
 from tui.commands import parse
-from tui.pages import PageScreen
+from tui.full.pages import PageScreen
 from tui.present import Presenter
 
 SHEET = Sheet("Hooks", "prompt\n    cat [red]x[/]\n    last: went on\x1b[2J")

@@ -19,8 +19,8 @@ from tui import clipboard
 from tui.actions import Attach, AttachClipboard
 from tui.attachments import attached, dragged, from_clipboard
 from tui.front import Choices
+from tui.full.prompt import Prompt
 from tui.pastes import Pastes
-from tui.prompt import Prompt
 
 
 @pytest.fixture

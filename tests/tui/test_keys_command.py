@@ -20,8 +20,8 @@ from tests.tui.inline_play import Play
 from tests.tui.pilots import stage
 from tui.actions import AskKey, Say
 from tui.commands import parse
+from tui.full.key_screen import KeyScreen
 from tui.headless.keys import run_keys
-from tui.key_screen import KeyScreen
 
 
 class Terminal(io.StringIO):

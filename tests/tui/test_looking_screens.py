@@ -16,14 +16,14 @@ from tests.tui.fake_worker import Tape
 from tests.tui.pilots import FakeLog, stage
 from tui.actions import Examine, Export, SearchLog, ShowTimeline
 from tui.commands import parse
-from tui.context_screen import ContextScreen
 from tui.costs import Costs
+from tui.full.context_screen import ContextScreen
+from tui.full.keys import key_help, written
+from tui.full.pages import Lines, PageScreen
+from tui.full.plans import PlanScreen, ReviewScreen
+from tui.full.recall_screen import RecallScreen
+from tui.full.timeline import TimelineScreen
 from tui.help_page import help_text
-from tui.keys import key_help, written
-from tui.pages import Lines, PageScreen
-from tui.plans import PlanScreen, ReviewScreen
-from tui.recall_screen import RecallScreen
-from tui.timeline import TimelineScreen
 
 HITS = (
     Hit(4, "read src/port.py", 9_000, "…the port is 4711…", "pruned"),

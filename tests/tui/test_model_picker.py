@@ -14,10 +14,10 @@ from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tests.tui.pilots import Stage, stage
 from tui.actions import PickModel
-from tui.dialogs import Approval
 from tui.front import Choices
+from tui.full.dialogs import Approval
+from tui.full.pickers import Picker
 from tui.model_words import facts, switching
-from tui.pickers import Picker
 from tui.picks import NAMES, Pick
 
 METER = Meter(used=61_400, budget=160_000, trigger=143_616, landing=127_232, window=200_000, model="big")

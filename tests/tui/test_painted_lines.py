@@ -10,8 +10,8 @@ from textual.strip import Strip
 
 from agent.wire import Busy, Streaming
 from tests.tui.fake_worker import FakeWorker, Tape
-from tui.app import UllageApp
-from tui.transcript import Transcript
+from tui.full.app import UllageApp
+from tui.full.transcript import Transcript
 
 ANSWER = "An answer that is long enough to be laid out in more than one line of this screen, 漢字 in it.\n\n" * 12
 

@@ -12,11 +12,11 @@ from agent.wire import Open, Pin, Rename, Undo
 from tests.tui.pilots import Stage
 from tests.tui.pilots import stage as screen
 from tui.actions import Say, ShowText
+from tui.full.pages import PageScreen
+from tui.full.pickers import Picker
+from tui.full.prompt import Wished
 from tui.inline.lists import Picking
-from tui.pages import PageScreen
-from tui.pickers import Picker
 from tui.picks import Other, Pick, fitting, merged
-from tui.prompt import Wished
 
 PICKS = (
     Pick("importer", Open("/a"), "2 h ago", preview=lambda: "ported it\nall of it", key="a"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui import plain
-from tui.ascii_only import ascii_text
+from tui.full.ascii_only import ascii_text
 
 
 @pytest.mark.parametrize(

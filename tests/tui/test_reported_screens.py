@@ -16,7 +16,7 @@ from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tests.tui.test_full_screen import Screen, screen
 from tests.tui.test_inline_terminal import Machine, Terminal, machine
-from tui.dialogs import Approval
+from tui.full.dialogs import Approval
 from tui.pastes import cleaned
 
 __all__ = ["machine"]

@@ -8,8 +8,8 @@ from textual.containers import VerticalScroll
 from agent.wire import Asking, Busy, ToolRunning
 from tests.tui.fake_worker import Tape
 from tests.tui.pilots import stage
-from tui.dialogs import Approval
-from tui.status import Activity
+from tui.full.dialogs import Approval
+from tui.full.status import Activity
 
 DIFF = "--- a\n+++ b\n" + "\n".join(f"+line {number}" for number in range(100))
 

@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui import scenes
-from tui import markdown
 from tui.block import Block, Fold
-from tui.palette import Palette
+from tui.full import markdown
+from tui.full.palette import Palette
+from tui.full.rows import Rows
+from tui.full.strips import Piece, draw
 from tui.present import Presenter
-from tui.rows import Rows
-from tui.strips import Piece, draw
 
 
 def piece(lines: int, key: str = "k") -> Piece:

@@ -9,9 +9,9 @@ from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tests.tui.pilots import stage
 from tui import session_list
-from tui.desk import Choices
-from tui.naming import NameScreen
-from tui.pickers import Picker
+from tui.full.desk import Choices
+from tui.full.naming import NameScreen
+from tui.full.pickers import Picker
 
 ROWS = (
     SessionRow("/s/a", "Port the importer", "2 h ago · m", "a1"),

@@ -12,8 +12,8 @@ from agent.wire import Metered
 from tests.tui import scenes
 from tests.tui.fake_worker import Tape
 from tests.tui.pilots import FakeLog, stage
+from tui.full.timeline import TimelineScreen
 from tui.plot import ASCII_INK, Plot, fitting, plot, uncoloured
-from tui.timeline import TimelineScreen
 
 
 def row(n: int, size: int, read: int = 0, *, breaks: str | None = None, rewrites: Sequence[str] = ()) -> RequestRow:

@@ -12,7 +12,7 @@ from tests.tui.pilots import stage
 from tui.actions import Say, Wish
 from tui.block import Block
 from tui.commands import parse
-from tui.pages import PageScreen
+from tui.full.pages import PageScreen
 from tui.present import Presenter, lasting
 from tui.tool_pages import NO_SERVERS, text, title
 

@@ -10,10 +10,10 @@ from agent.wire import Asking, Busy, Finished, Proposed, SetTrust, ShowTrust, Su
 from tests.tui.fake_worker import FakeWorker, Tape
 from tests.tui.inline_play import Play
 from tests.tui.pilots import Stage
-from tui.app import UllageApp
 from tui.commands import parse
-from tui.prompt import Prompt
-from tui.trust_panel import TrustPanel
+from tui.full.app import UllageApp
+from tui.full.prompt import Prompt
+from tui.full.trust_panel import TrustPanel
 
 FILE = "/home/ada/project/.ullage/config.toml"
 TEXT = "".join(f'[models."m{n}"]\nwindow = {n + 5000}\n' for n in range(40)) + "last = 'line'\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agent.wire import Busy, Streaming
 from tests.tui.fake_worker import FakeWorker, Tape
-from tui.app import UllageApp
-from tui.prompt import Prompt
-from tui.transcript import Transcript
+from tui.full.app import UllageApp
+from tui.full.prompt import Prompt
+from tui.full.transcript import Transcript
 
 
 def shown(app: UllageApp) -> str:

@@ -1,0 +1,1 @@
+"""The full-screen front end: the only rooms that know textual."""
