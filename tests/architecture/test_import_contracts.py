@@ -41,6 +41,10 @@ OFFENCES = [
     ("host", "agent/counting/child.py", "import agent.counting.host"),
     ("front", "tui/meter.py", "import agent.session_log"),
     ("front", "tui/present.py", "from agent.model import Model"),
+    ("drawn", "tui/inline/talk.py", "import tui.full.popup"),
+    ("drawn", "tui/meter.py", "from textual.content import Content"),
+    ("scrolled", "tui/full/app.py", "import tui.inline.prompt"),
+    ("scrolled", "tui/plain.py", "import prompt_toolkit"),
 ]
 
 
