@@ -11,10 +11,10 @@ import pytest
 from agent.models.scripted import Say, ScriptedModel
 from agent.models.stub_server import StubServer
 from agent.reading import Reading
-from agent.wire import Opened, SetModel
+from agent.wire import Compact, Opened, SetBudget, SetModel
 from compaction.records import Compacted, Pruned, Started, Usage
 from tests.agent.cache.provider import Provider
-from tests.agent.loop.harness import NAME, Story, reads, scripted
+from tests.agent.loop.harness import NAME, Story, reads, scripted, summary
 from tui.headless import objects
 from tui.meter import meter_lines, plain
 
@@ -29,6 +29,22 @@ def shown(story: Story, width: int = 120) -> str:
 def as_json(story: Story) -> dict[str, Any]:
     """The meter as `--json` says it."""
     return json.loads(json.dumps(objects.meter(story.meter)))  # type: ignore[no-any-return]
+
+
+# ── 13: an output cap below what the window would allow ──
+
+
+@pytest.mark.parametrize("cap", [131_072, 4_096])
+async def test_case_13_no_request_asks_for_more_output_than_the_model_gives(tmp_path: Path, cap: int) -> None:
+    model = scripted(["word " * 900] * 4 + ["on"], [summary()])
+    async with Story(tmp_path, model, window=1_000_000, max_output=cap) as story:
+        for n in range(4):
+            await story.say(f"q{n}")
+        assert (await story.wish(Compact())).committed
+        await story.say("on")
+        assert len(story.turns) == 5 and len(story.summaries) == 1
+        assert {request.max_tokens for request in story.turns} == {min(cap, 32_000)}
+        assert all(request.max_tokens is not None and 0 < request.max_tokens <= cap for request in story.summaries)
 
 
 # ── 20: one name at two addresses ──
@@ -259,3 +275,21 @@ async def test_case_52_a_misspelt_key_is_named_at_the_start_with_the_nearest_rig
         named = [notice for notice in opened.notices if right in notice]
         assert len(named) == 1 and str(story.places.settings) in named[0]
         assert (await story.say("still works")).stop == "done"
+
+
+# ── 53: a budget is what was said ──
+
+
+@pytest.mark.parametrize("rule", ["100000", "100k"])
+async def test_case_53_a_budget_of_100_000_stays_100_000_everywhere(tmp_path: Path, rule: str) -> None:
+    async with Story(tmp_path, "Hello.", window=200_000, budget=rule) as story:
+        await story.say("hi")
+        assert story.bodies(Started)[0].budget == 100_000
+        assert (story.meter.budget, as_json(story)["budget"], as_json(story)["limit"]) == (100_000, 100_000, 190_000)
+        assert "of 100k budget" in shown(story)
+        await story.wish(SetBudget("120k"))
+        await story.wish(SetBudget(rule))
+        assert (story.session.budget.budget, story.meter.budget) == (100_000, 100_000)
+    async with story.again("Hello again.") as resumed:
+        await resumed.say("on")
+        assert (resumed.meter.budget, as_json(resumed)["budget"]) == (100_000, 100_000)
