@@ -70,7 +70,7 @@ async def test_before_the_first_word_nothing_but_the_prompt_stays(tmp_path: Path
 
 
 async def test_during_a_tool_its_process_ends_and_all_calls_are_closed(tmp_path: Path) -> None:
-    command = "echo so far; echo $$ > pid; sleep 60"
+    command = "echo so far; echo $$ > pid; exec sleep 60"  # no shell is left to say that it was stopped
     replies = [calls(call("bash", command=command), call("bash", command="touch never")), "ok"]
     async with Story(tmp_path, scripted(replies)) as story:
         story.send(Submit("go"))
