@@ -1,6 +1,6 @@
 """Agreeing to a project's settings file from a shell: what is agreed to is printed, and the exit status says the rest.
 
-Not the panels of the screens (those are answered through `agent.trusting`).
+Not the panels of the screens (those are answered through `agent.wishes.trusting`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import compactor, job_news, late, wishes
+from agent import compactor, job_news, late
 from agent.admission import admit, prompt_tokens, unusable
 from agent.customs import Message, resolved
 from agent.ending import End
@@ -35,10 +35,11 @@ from agent.outgoing import next_request
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.streaming import retrying, streaming
-from agent.switching import Detour
 from agent.toolbox import close_calls, not_run, run_calls
 from agent.tools import Refused
 from agent.wire import Restreamed, Returned, Streaming
+from agent.wishes import dispatch
+from agent.wishes.switching import Detour
 from compaction.gates import (
     Compact,
     Decision,
@@ -172,7 +173,7 @@ async def _steps(session: Session, detour: Detour) -> End:
                 await session.append(*news)
         if reply.stop in ENDED_EARLY and not reply.calls:
             session.tell(CUT_BY_WINDOW if _filled(session, reply) else ENDED_EARLY[reply.stop], "warning")
-        await wishes.run_waiting(session)
+        await dispatch.run_waiting(session)
         if last:
             if reply.calls:
                 session.tell(f"the turn ended after its {most} steps; say 'go on' to continue", "warning")

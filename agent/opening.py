@@ -31,7 +31,7 @@ from agent.settings import SettingsError, with_model
 from agent.tools import TOOLS, Environment, LogRecaller, Workspace, title_of
 from agent.tools.workspace import PAGE_BYTES
 from agent.wire import Event, Progress
-from agent.wishes import Unopened
+from agent.wishes.dispatch import Unopened
 from compaction.budget import budget_for
 from compaction.records import AssistantSaid, Reloaded, SettingsChanged, Started
 from compaction.tokens import Ruler

@@ -21,13 +21,13 @@ from agent.hooks.asking import join
 from agent.hooks.calls import arguments_of
 from agent.instructions import nested_for
 from agent.permissions import Allow, Ask, Deny, Verdict, judge
-from agent.rewinding import before_change
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import open_calls
 from agent.spill import Admitted, Arrivals
 from agent.tools import Need, Refused, Result, Tool, title_of
 from agent.wire import Asking, ToolRunning
+from agent.wishes.rewinding import before_change
 from compaction.records import Noted, ToolCall, ToolReturned
 from compaction.shorten import shorten
 from compaction.view import NESTED, NO_RESULT, PREVIEW, TITLE

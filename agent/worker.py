@@ -19,12 +19,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from agent import job_news, loop, wishes
+from agent import job_news, loop
 from agent.ending import End
 from agent.forking import fork
 from agent.hooks import asking as hooks
 from agent.instructions import prompt
-from agent.rewinding import after_work
 from agent.session import Session
 from agent.session_log import LogError, LogFailed
 from agent.wire import (
@@ -60,6 +59,8 @@ from agent.wire import (
     Unqueue,
     Wish,
 )
+from agent.wishes import dispatch
+from agent.wishes.rewinding import after_work
 from compaction.view import first_line
 
 # The interpreter's default of 5 ms lets a busy worker hold a key back for that long per switch; a tenth of it keeps the
@@ -82,7 +83,7 @@ class Opener(Protocol):
     """Opens sessions for the worker: wired by the command line, scripted in tests."""
 
     async def open(self, path: str | None, emit: Callable[[Event], None]) -> Session:
-        """The session at `path`, or a new one for None. Raises `wishes.Unopened` with a sentence."""
+        """The session at `path`, or a new one for None. Raises `dispatch.Unopened` with a sentence."""
         ...
 
     async def aclose(self) -> None:
@@ -198,7 +199,7 @@ class Worker:
             case Quit():
                 self._end()
             case _ if session is not None and _acts_at_once(command):
-                wishes.at_once(session, command)
+                dispatch.at_once(session, command)
             case Steer(text=text) if self._running == "turn" and session is not None:
                 session.steered.append(text)
                 session.tell(f"joins the turn after its current step: {first_line(text)}")
@@ -256,11 +257,11 @@ class Worker:
                 self._tell_queue()
                 await self._guarded("turn", loop.turn(session, text))
             case Shell():
-                await self._guarded("shell", wishes.shell(session, command))
+                await self._guarded("shell", dispatch.shell(session, command))
             case _ if _acts_at_once(command):
-                wishes.at_once(session, command)
+                dispatch.at_once(session, command)
             case _ if isinstance(command, Wish):
-                await self._guarded(type(command).__name__.lower(), wishes.carry_out(session, command))
+                await self._guarded(type(command).__name__.lower(), dispatch.carry_out(session, command))
             case _:
                 raise AssertionError(f"{type(command).__name__} is taken at once")
 
@@ -294,9 +295,9 @@ class Worker:
             end = await self._ended(work)
             if self._session is not None:
                 await after_work(self._session)
-                await wishes.run_waiting(self._session)
+                await dispatch.run_waiting(self._session)
         except LogFailed as error:
-            return wishes.log_failed(self._session, error)
+            return dispatch.log_failed(self._session, error)
         return end
 
     async def _ended(self, work: Coroutine[Any, Any, End]) -> End:
@@ -304,7 +305,7 @@ class Worker:
             return await work
         except asyncio.CancelledError:
             return End("interrupted", None, 130)
-        except wishes.Unopened as error:
+        except dispatch.Unopened as error:
             return End("failed", str(error), error.code)
 
     async def _open(self, path: str | None) -> End:
@@ -313,7 +314,7 @@ class Worker:
         if old is not None:
             session.notices += job_news.ending(old)
             await old.aclose()
-        wishes.replay(session, resumed=path is not None)
+        dispatch.replay(session, resumed=path is not None)
         if session.kit.interactive:
             await hooks.begin(session)
         return End()

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from agent import places, settings
-from agent.keys.kept import SavedKeys
 from agent.opening import Opening
 from agent.reading import Reading
 from agent.wire import Event
+from agent.wishes.saving_keys import SavedKeys
 from agent.worker import Worker
 from tui.kit import make_kit
 

@@ -1,6 +1,6 @@
 """What a project's file would do, for the user to read before agreeing to it.
 
-Not the agreement (that is `agent.trust`) and not its taking effect (that is `agent.trusting`).
+Not the agreement (that is `agent.trust`) and not its taking effect (that is `agent.wishes.trusting`).
 
 Invariants
  1. The text shown hides nothing: what a terminal would obey or leave out is spelled as an escape.

@@ -8,9 +8,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from agent.figures import FileChange
 from agent.shadow.keeping import Change, Looking
 from agent.shadow.snapshots import LINK, look
+from agent.wire.figures import FileChange
 
 # A diff of files longer than this takes Python seconds; lines of both sides together.
 MOST_LINES = 40_000

@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent.figures import FileChange
 from agent.shadow.git import GitFailed
+from agent.wire.figures import FileChange
 
 # A working tree's differences come in a second; a git that hangs must not hold a page back for ever. Seconds.
 PATIENCE = 20.0

@@ -16,13 +16,13 @@ from agent import places, settings
 from agent.endpoints import NO_KEY, Endpoints
 from agent.keys import Keys, KeyTrouble, variable_of
 from agent.keys.child import NoKeyring, SystemRing
-from agent.keys.kept import KeptKey, SavedKeys
 from agent.model import BadKey, Request
 from agent.models.providers import HOSTS, KEY_VARIABLES, is_own_address
 from agent.models.remote import RemoteModel
 from agent.models.scripted import Say
 from agent.opening import Opening
 from agent.wire import SaveKey
+from agent.wishes.saving_keys import KeptKey, SavedKeys
 from tests.agent.loop.harness import Story
 
 SECRET = "sk-very-secret-1"

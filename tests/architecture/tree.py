@@ -19,7 +19,7 @@ def sources(*rooms: str) -> list[Path]:
 
 
 def name(path: Path) -> str:
-    """The file as one writes it from the root: `agent/wire.py`."""
+    """The file as one writes it from the root: `agent/worker.py`."""
     return path.relative_to(ROOT).as_posix()
 
 

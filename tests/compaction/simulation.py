@@ -407,7 +407,7 @@ class Simulation:
             return Outcome.NOT_SMALLER, f"{after}", True
         return replace(body, before=before, after=after)
 
-    # ── the user's wishes, as `agent.wishes` does them ──
+    # ── the user's wishes, as `agent.wishes.dispatch` does them ──
 
     def ask_compact(self, focus: str = "") -> bool:
         size = measure(self.view, self.ruler).total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.session_rows import SessionRow
+from agent.reading.session_rows import SessionRow
 
 
 @dataclass

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent.at_hand import SENSIBLE, AtHand, at_hand
 from agent.models.catalogue import Catalogue
 from agent.models.learned import Learned
 from agent.models.providers import KEY_VARIABLES
+from agent.reading.at_hand import SENSIBLE, AtHand, at_hand
 from agent.wire import Finished, SetModel, Submit
 from compaction.records import UserSaid
 from tests.tui.fake_worker import Tape

@@ -8,7 +8,7 @@ from pathlib import Path
 from textual import events
 from textual.pilot import Pilot
 
-from agent.session_rows import SessionRow
+from agent.reading.session_rows import SessionRow
 from agent.wire import (
     Answer,
     Asking,

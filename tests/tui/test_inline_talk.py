@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.session_rows import SessionRow
+from agent.reading.session_rows import SessionRow
 from agent.wire import (
     Answer,
     Asking,

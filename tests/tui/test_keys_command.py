@@ -11,8 +11,8 @@ from textual.widgets import Input
 
 from agent import places
 from agent.keys import Keys
-from agent.keys.kept import SavedKeys
 from agent.wire import SaveKey
+from agent.wishes.saving_keys import SavedKeys
 from tests.agent.test_keys import SECRET, Ring
 from tests.tui.fake_worker import Tape
 from tests.tui.headless_play import options_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.session_rows import SessionRow
+from agent.reading.session_rows import SessionRow
 from agent.wire import Open, Rename
 from tests.tui.fake_sessions import FakeSessions
 from tests.tui.fake_worker import Tape

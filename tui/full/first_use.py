@@ -1,7 +1,7 @@
 """The panel of the first start: what could be used at once, above the prompt and in nobody's way.
 
-Not the looking (that is `agent.at_hand`, on a thread) and not the settings: choosing sends one `SetModel`, and only `d`
-makes it last.
+Not the looking (that is `agent.reading.at_hand`, on a thread) and not the settings: choosing sends one `SetModel`, and
+only `d` makes it last.
 
 Invariants
  1. It never takes the focus by itself; whatever is typed goes to the prompt, and the first message closes it.

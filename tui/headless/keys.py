@@ -22,7 +22,7 @@ COLUMNS = {"provider": "PROVIDER", "variable": "VARIABLE", "where": "KEPT IN"}
 
 
 class Kept(Protocol):
-    """What `agent.keys.kept` does. All raise what `troubles` names, with a sentence."""
+    """What `agent.wishes.saving_keys` does. All raise what `troubles` names, with a sentence."""
 
     @property
     def troubles(self) -> tuple[type[Exception], ...]: ...

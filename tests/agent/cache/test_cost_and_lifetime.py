@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from agent.figures import Meter
 from agent.forecast import COLD, keeps_answers
 from agent.metering import inspected
 from agent.models.scripted import Say, ScriptedModel
 from agent.reading import Reading, RequestRow
 from agent.wire import Appended, Command, Compact, Metered, Plan, Planned, Prune, Rewind, Undo
+from agent.wire.figures import Meter
 from compaction.cache import Prices, price_of_next, request_cost
 from compaction.records import AssistantSaid, Compacted, Gate, Pruned, ToolReturned, Usage, UserSaid
 from tests.agent.loop.harness import Story, calls, output, scripted, summary

@@ -1,7 +1,7 @@
 """The rewrites a user asks for: compact, prune, undo, pin, and the probe of a plan.
 
-Not a gate's own doing (that is `loop` with `compactor`) and not the other wishes (those are in `wishes`). Each ends in
-one `Finished` with the exit status headless gives, and changes the world only by a record.
+Not a gate's own doing (that is `loop` with `compactor`), and no other wishes. Each ends in one `Finished` with the exit
+status headless gives, and changes the world only by a record.
 """
 
 from __future__ import annotations

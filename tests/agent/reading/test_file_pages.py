@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.file_pages import COMMIT, OWN, changed_files, keep_memory, memory
 from agent.instructions import prompt
 from agent.places import under
 from agent.reading import Reading
+from agent.reading.file_pages import COMMIT, OWN, changed_files, keep_memory, memory
 from agent.wire import Init
 from compaction.records import UserSaid
 from tests.agent.loop.harness import Story, call, calls

@@ -11,7 +11,7 @@ from typing import Literal
 
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME
-from agent.servers import Fetch, servers
+from agent.reading.servers import Fetch, servers
 
 # A model of each provider that codes well and costs what a day's work may cost: the first that the catalogue knows.
 SENSIBLE: Mapping[str, tuple[str, ...]] = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agent.figures import FileChange, Meter, Plan, Row, ServerRow, ToolRow
-from agent.wire_commands import Mode
+from agent.wire.commands import Mode
+from agent.wire.figures import FileChange, Meter, Plan, Row, ServerRow, ToolRow
 from compaction.records import Record
 
 StopReason: TypeAlias = Literal["done", "refused", "interrupted", "failed"]

@@ -9,14 +9,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.figures import FileChange
 from agent.places import Places, project
-from agent.rewinding import project_changes
 from agent.sanitise import decode
 from agent.session import Session
 from agent.shadow.git import GitFailed
 from agent.shadow.last_commit import since_last_commit
 from agent.whole_file import locked, write_whole
+from agent.wire.figures import FileChange
+from agent.wishes.rewinding import project_changes
 
 OWN = "changed by this session since its start"
 COMMIT = "nothing was kept of this session's own changes; this is what differs from the last commit"

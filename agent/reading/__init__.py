@@ -16,23 +16,23 @@ from typing import Any, Literal
 
 from agent import metering, sandbox, seeing, sessions
 from agent.agreeing import Agreed, agree
-from agent.at_hand import AtHand, at_hand
 from agent.custom_files import CustomCommand, read_commands
-from agent.file_pages import Changed, Memory, changed_files, keep_memory, memory
 from agent.forecast import Forecast, forecast
 from agent.forking import fork
-from agent.looking_up import Hit, Whole, hits, whole
 from agent.mcp.server import Server, servers_of
-from agent.model_rows import ModelRow, Switch, model_rows
 from agent.models.learned import Lesson
 from agent.models.providers import KEY_VARIABLES
 from agent.models.weights import EMBEDDED_NAME, installed, is_embedded
 from agent.opening import assemble
 from agent.outgoing import body_of, next_request
-from agent.servers import servers
+from agent.reading.at_hand import AtHand, at_hand
+from agent.reading.file_pages import Changed, Memory, changed_files, keep_memory, memory
+from agent.reading.looking_up import Hit, Whole, hits, whole
+from agent.reading.model_rows import ModelRow, Switch, model_rows
+from agent.reading.servers import servers
+from agent.reading.session_rows import SessionRow, SessionRows
 from agent.session import Kit, Session
 from agent.session_log import LogError, SessionLog, as_json
-from agent.session_rows import SessionRow, SessionRows
 from agent.settings import SettingsError
 from agent.tools import Refused
 from agent.verify import Report, verify

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.places import under
+from agent.reading.session_rows import SHORT, SessionRow, SessionRows, ago
 from agent.session_log import SessionLog
-from agent.session_rows import SHORT, SessionRow, SessionRows, ago
 from agent.sessions import find, new_folder
 from compaction.records import AssistantSaid, Body, Noted, SettingsChanged, Started, UserSaid, WindowSource
 

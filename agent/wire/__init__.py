@@ -17,9 +17,8 @@ Contracts
 
 from __future__ import annotations
 
-from agent.figures import CacheState, FileChange, Meter, Plan, Price, Row, ServerRow, ToolRow
 from agent.reasoned import reasoned
-from agent.wire_commands import (
+from agent.wire.commands import (
     MODE_NAMES,
     Answer,
     AtOnce,
@@ -62,7 +61,7 @@ from agent.wire_commands import (
     Unqueue,
     Wish,
 )
-from agent.wire_events import (
+from agent.wire.events import (
     Appended,
     Asking,
     Busy,
@@ -96,6 +95,7 @@ from agent.wire_events import (
     ToolRunning,
     ToolsListed,
 )
+from agent.wire.figures import CacheState, FileChange, Meter, Plan, Price, Row, ServerRow, ToolRow
 
 __all__ = [
     "MODE_NAMES",

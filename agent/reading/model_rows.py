@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from agent.model import Endpoint, UnknownModel
 from agent.models.weights import EMBEDDED_NAME, is_embedded
 from agent.places import Places
-from agent.servers import Served, servers
+from agent.reading.servers import Served, servers
 from agent.session import Kit
 from agent.session_log import newest_first
 from agent.sessions import newest_logs

@@ -9,23 +9,18 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from agent import configuring, equipment, job_news, late, metering, trusting
+from agent import equipment, job_news, late, metering
 from agent.admission import admit
-from agent.effort import set_effort
 from agent.ending import End
 from agent.hooks import asking as hooks
 from agent.instructions import build
-from agent.keys.kept import save_key
 from agent.mcp.tool import equipped
 from agent.model import UnknownModel
-from agent.rewinding import before_change, rewind
-from agent.rewriting import compact, pin, probed, prune, undo
 from agent.sanitise import clean
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.settings import SettingsError
 from agent.settings.file import save
-from agent.switching import switch
 from agent.tools import Need
 from agent.wire import (
     MODE_NAMES,
@@ -61,6 +56,12 @@ from agent.wire import (
     ToolRunning,
     Undo,
 )
+from agent.wishes import configuring, trusting
+from agent.wishes.effort import set_effort
+from agent.wishes.rewinding import before_change, rewind
+from agent.wishes.rewriting import compact, pin, probed, prune, undo
+from agent.wishes.saving_keys import save_key
+from agent.wishes.switching import switch
 from compaction import gates
 from compaction.budget import Budget, check_rule, chosen
 from compaction.errors import BadBudget, BadTarget

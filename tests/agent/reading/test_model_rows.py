@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from agent.endpoints import Endpoints
-from agent.model_rows import ModelRow, Switch, model_rows
 from agent.models.probe import Probed
 from agent.models.scripted import Say
-from agent.servers import PORTS, Served, fetched, servers
+from agent.reading.model_rows import ModelRow, Switch, model_rows
+from agent.reading.servers import PORTS, Served, fetched, servers
 from agent.session import Kit
 from compaction.records import Usage
 from tests.agent.loop.harness import Story

@@ -21,8 +21,8 @@ from agent.settings import Settings, SettingsError
 from agent.settings.file import Value, save
 from agent.settings.keys import BY_NAME, COMMAND, FLAG, MODEL_BY_NAME, NUMBER, TEXTS, WORDS, Key, Wrong
 from agent.settings.text import dotted_parts, nearest_key
-from agent.trusting import take_in
 from agent.wire import Finished, ForgetRule, Mode, Permissions, RuleRow, SetSetting, SettingRow, SettingsShown
+from agent.wishes.trusting import take_in
 
 AT_ONCE, NEXT_SESSION, NEXT_START = "at once", "from the next session on", "from the next start on"
 
