@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from agent.model import Request
 from agent.outgoing import next_request
+from agent.request import with_word
 from agent.session import Session
 from agent.summary_price import summary_price, way_of
 from compaction.gates import Compact
@@ -33,7 +34,7 @@ def request_in_place(session: Session, decision: Compact, focus: str, cap: int, 
         return None
     request = next_request(session, output)
     # The instruction is said once and carries no mark: nothing after it will ever be read from a cache.
-    return replace(request, messages=(*request.messages, {"role": "user", "content": text}), restartable=True)
+    return replace(request, messages=with_word(session.view, request.messages, text), restartable=True)
 
 
 __all__ = ["request_in_place"]

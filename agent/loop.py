@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import compactor, job_news, late
+from agent import alternating, compactor, job_news, late
 from agent.admission import admit, prompt_tokens, unusable
 from agent.customs import Message, resolved
 from agent.ending import End
@@ -161,7 +161,7 @@ async def _steps(session: Session, detour: Detour) -> End:
         try:
             reply = await _answered(session, Place(inside_turn=steps > 0, last=last))
         except ModelError as error:
-            if not await detour.taken(error):
+            if not (await alternating.taken(session, error) or await detour.taken(error)):
                 raise
             continue
         if reply is None:

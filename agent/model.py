@@ -14,6 +14,7 @@ connection; no byte is read afterwards. All parts arrive on the worker's loop.
      ├── NoCredit               402, or a 429 that says the quota is spent: waiting does not help
      ├── UnknownModel           404, or a name no provider takes
      ├── BadRequest             other 4xx: our side
+     │    └── WantsTurns        user and assistant must take turns there
      ├── RateLimited            429: `retry_after` seconds
      ├── Overloaded             500, 502, 503, 529: theirs
      ├── Unreachable            refused, no such host, closed before headers
@@ -173,6 +174,10 @@ class UnknownModel(ModelError):
 
 class BadRequest(ModelError):
     """A request the provider says is malformed."""
+
+
+class WantsTurns(BadRequest):
+    """The model takes user and assistant in turns only (its chat template, or the provider, says so)."""
 
 
 class RateLimited(ModelError):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent import instructions, job_news, late, metering, sandbox, sessions, spill
+from agent import alternating, instructions, job_news, late, metering, sandbox, sessions, spill
 from agent.endpoints import Endpoints
 from agent.hooks.guards import guards
 from agent.mcp.server import servers_of
@@ -111,7 +111,7 @@ class Opening:
             id, str(self.folder), name, target.endpoint.label, frozen.system, frozen.instructions, schemas,
             window.tokens, window.source, budget.budget, budget.trigger, budget.landing, kit.versions,
             rule=kit.settings.budget if flag_given(kit.settings, "context.budget") else rule,
-            effort=kit.settings.effort_for(name),
+            effort=kit.settings.effort_for(name), alternate=alternating.starts_so(kit, name),
         )  # fmt: skip
         try:
             log = SessionLog.create(place, started, kit.clock, kit.disk)
@@ -149,10 +149,12 @@ class Opening:
         session = assemble(kit, log, self.folder)
         name = kit.endpoints.default()
         if flag_given(kit.settings, "model") and name != log.view.model:
-            await log.append(SettingsChanged(model=name, endpoint=kit.endpoints.resolve(name).label))
+            turns = alternating.changed_turns(log.view, session.kit, name)
+            await log.append(SettingsChanged(name, kit.endpoints.resolve(name).label, alternate=turns))
         effort = changed_effort(log.view, session.kit.settings, log.view.model)
-        if effort is not None:
-            await log.append(SettingsChanged(effort=effort))
+        turns = alternating.changed_turns(log.view, session.kit, log.view.model)
+        if effort is not None or turns is not None:
+            await log.append(SettingsChanged(effort=effort, alternate=turns))
         try:
             await session.kit.target(log.view.model)
         except UnknownModel as error:

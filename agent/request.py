@@ -12,11 +12,12 @@ Invariants
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from compaction.records import ToolCall
+from compaction.turns import Seam, alternates, seam_behind, seams
 from compaction.view import Item, View
 
 
@@ -72,10 +73,13 @@ def _image(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def messages_of(
-    view: View, *, alternate: bool = False, marks: Collection[int] = (), images: bool = True
-) -> tuple[Mapping[str, Any], ...]:
-    """The messages of a view. `alternate` joins neighbours of the user role, for endpoints that insist on turns.
+# What the assistant says between a result and the user, for endpoints that let nobody else answer a result. True
+# whatever the result was, and too short to be taken for an answer worth imitating.
+BRIDGE = "Noted."
+
+
+def messages_of(view: View, *, marks: Collection[int] = (), images: bool = True) -> tuple[Mapping[str, Any], ...]:
+    """The messages of a view; where its log says so, user and assistant take turns (`compaction.turns`).
 
     `marks` are positions in `view.items` where a cache mark goes; -1 marks the system message.
     """
@@ -83,18 +87,38 @@ def messages_of(
     messages: list[dict[str, Any]] = [{"role": "system", "content": text}] if text else []
     if messages and -1 in marks:
         messages[0]["_cache"] = True
+    met = seams(view.items, 0, alternates(view))
     for position, item in enumerate(view.items):
         message = message_of(item, images=images)
         if position in marks:
             message["_cache"] = True
-        before = messages[-1] if messages else None
-        if alternate and before and message["role"] == before["role"] == "user":
+        _put(messages, message, met[position])
+    return tuple(messages)
+
+
+def with_word(view: View, messages: Sequence[Mapping[str, Any]], text: str) -> tuple[Mapping[str, Any], ...]:
+    """The view's messages with one more of the user role behind them."""
+    met: Seam = ""
+    if view.items and alternates(view):
+        met = seam_behind(view.items[-1])
+    longer = [dict(message) for message in messages]
+    _put(longer, {"role": "user", "content": text}, met)
+    return tuple(longer)
+
+
+def _put(messages: list[dict[str, Any]], message: dict[str, Any], met: Seam) -> None:
+    match met:
+        case "joined":
+            before = messages[-1]
             before["content"] = _joined(before["content"], message["content"])
             if "_cache" in message:
                 before["_cache"] = True
-            continue
-        messages.append(message)
-    return tuple(messages)
+        case "bridged":
+            messages += [{"role": "assistant", "content": BRIDGE}, message]
+        case "":
+            messages.append(message)
+        case _:
+            assert_never(met)
 
 
 def _joined(first: Any, second: Any) -> Any:

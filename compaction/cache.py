@@ -23,6 +23,7 @@ from math import ceil
 
 from compaction.records import Compacted, Pinned, Pruned, Record, Reloaded, Reverted, Rewound, SettingsChanged, Usage
 from compaction.tokens import Ruler, common, fixed_parts, tool_parts
+from compaction.turns import Seam, alternates, seams
 from compaction.view import Item, Kind, View
 
 TOOLS, SYSTEM = -2, -1
@@ -62,12 +63,16 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """A request as its segments: tools, system, then each item. `ids` are the records it was made from, ascending."""
+    """A request as its segments: tools, system, then each item. `ids` are the records it was made from, ascending.
+
+    `alternate`: user and assistant take turns in it.
+    """
 
     segments: tuple[Segment, ...]
     model: str
     effort: str | None
     ids: tuple[int, ...]
+    alternate: bool = False
 
     @property
     def last(self) -> int:
@@ -98,13 +103,15 @@ def ladder(view: View, ruler: Ruler, known: tuple[tuple[Item, ...], Ladder] | No
         Segment("tools", _digest_of_texts(*view.tools), schemas),
         Segment("system", _digest_of_texts(view.system, *view.instructions), system),
     )
-    old, steps = known if known is not None else ((), None)
+    turns = alternates(view)
+    old, steps = known if known is not None and known[1].alternate == turns else ((), None)
     same = common(old, view.items)
     kept = steps.segments[FIXED_SEGMENTS : FIXED_SEGMENTS + same] if steps is not None else ()
     items = kept + tuple(
-        Segment(f"#{i.record} {i.kind}", _hash(i), ruler.item(i), i.record, i.kind) for i in view.items[same:]
+        Segment(f"#{i.record} {i.kind}", _hash(i, met), ruler.item(i), i.record, i.kind)
+        for i, met in zip(view.items[same:], seams(view.items, same, turns), strict=True)
     )
-    return Ladder(fixed + items, view.model, effort(view), view.ids)
+    return Ladder(fixed + items, view.model, effort(view), view.ids, turns)
 
 
 def effort(view: View) -> str | None:
@@ -115,9 +122,9 @@ def effort(view: View) -> str | None:
     return None if found == DEFAULT_EFFORT else found
 
 
-def _hash(item: Item) -> str:
+def _hash(item: Item, met: Seam) -> str:
     calls = tuple((c.id, c.name, c.arguments) for c in item.calls)
-    return _hash_of(item.role, item.text, calls, item.call, item.thinking, item.images)
+    return _hash_of(item.role, item.text, calls, item.call, item.thinking, item.images, *filter(None, [met]))
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -211,6 +218,8 @@ def cause(before: Ladder, after: Ladder, records: Iterable[Record]) -> Break | N
         why = ("tools changed" if position == TOOLS else "reloaded") if reloaded else UNNAMED
     elif before.effort != after.effort and old.hash == new.hash:
         why = "effort changed"
+    elif before.alternate != after.alternate and old.record == new.record:
+        why = "turns kept" if after.alternate else "turns no longer kept"
     else:
         why = _why(old, new, since)
     if why == UNNAMED and (set(before.ids) - set(after.ids) or any(isinstance(r.body, Rewound) for r in since)):

@@ -71,6 +71,7 @@ class Started:
     (tokens; None where the window is unknown), never today's, so that replay gives the same bytes.
     `tools` are the canonical JSON texts of the schemas, in the order they are sent. `rule` is the budget
     as a flag or variable gave it, for runs that do not repeat it. `effort` is the reasoning effort asked for at first.
+    `alternate`: user and assistant take turns in every request (`turns`).
     """
 
     session: str
@@ -89,6 +90,7 @@ class Started:
     forked_from: str | None = None
     rule: str | None = None
     effort: str | None = None
+    alternate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,10 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """What the user changed in mid-session; None is unchanged. An `effort` of `default` leaves it to the provider."""
+    """What was changed in mid-session, by the user or (`alternate`) at a provider's word; None is unchanged.
+
+    An `effort` of `default` leaves it to the provider.
+    """
 
     model: str | None = None
     endpoint: str | None = None
@@ -259,6 +264,7 @@ class SettingsChanged:
     mode: str | None = None
     effort: str | None = None
     name: str | None = None
+    alternate: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -371,7 +371,10 @@ def settings(key: str, body: SettingsChanged) -> Iterator[Block]:
     mode = next((words for known, words in MODE_NAMES.items() if known == body.mode), body.mode)
     named = [("model", body.model), ("budget", body.budget), ("mode", mode), ("effort", body.effort)]
     named += [("endpoint", body.endpoint), ("name", body.name)]
-    if said := [f"{name} is now {one_line(value, 60)}" for name, value in named if value is not None]:
+    said = [f"{name} is now {one_line(value, 60)}" for name, value in named if value is not None]
+    if body.alternate is not None:
+        said.append(f"user messages in a row are sent {'as one' if body.alternate else 'as they are'}")
+    if said:
         yield Block(key, "quiet", body=sentence(", ".join(said)))
 
 

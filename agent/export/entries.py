@@ -250,7 +250,10 @@ def _learned(body: WindowLearned) -> str:
 def _changes(body: SettingsChanged) -> str:
     values = (("model", body.model), ("budget", body.budget), ("mode", body.mode), ("effort", body.effort),
               ("name", body.name))  # fmt: skip
-    return ", ".join(f"{name} is now {_line(value)}" for name, value in values if value is not None)
+    said = [f"{name} is now {_line(value)}" for name, value in values if value is not None]
+    if body.alternate is not None:
+        said.append(f"user messages in a row are sent {'as one' if body.alternate else 'as they are'}")
+    return ", ".join(said)
 
 
 def _sizes(before: int, after: int) -> str:

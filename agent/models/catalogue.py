@@ -125,6 +125,14 @@ class Catalogue:
         probed = self._probed.get(_key(endpoint), Probed())
         self._learned.put(endpoint, Stood(claim.window, probed.window), window)
 
+    def alternates(self, endpoint: Endpoint) -> bool:
+        """Whether the endpoint's model was found to take user and assistant in turns only."""
+        return self._learned.alternates(endpoint)
+
+    def learn_turns(self, endpoint: Endpoint) -> None:
+        """Keeps that it does. Written to disk at once."""
+        self._learned.put_turns(endpoint)
+
     def lessons(self) -> list[Lesson]:
         """Every window that was learned, at whatever endpoint."""
         return self._learned.all()

@@ -27,9 +27,11 @@ from agent.model import (
     TimedOut,
     UnknownModel,
     Unreachable,
+    WantsTurns,
 )
 from agent.models.overflow import Overflow, of_rates, of_something_else, recognise
 from agent.models.providers import is_own_address, key_variable
+from agent.models.turns_wanted import raised, wants_turns
 from agent.models.wording import is_page, page_title, words_of
 from agent.sanitise import one_line
 
@@ -62,6 +64,8 @@ _TIMEOUTS = frozenset(
     {"Timeout", "APITimeoutError", "ReadTimeout", "TimeoutError", "SocketTimeoutError", "WriteTimeout"}
 )
 _MIDWAY = "MidStreamFallbackError"
+# Statuses of a request that could not be made into a prompt: llama.cpp calls that its own trouble.
+_REFUSED = frozenset({None, 400, 422, 500})
 # What client libraries say when all they know is the status.
 _SAYS_NOTHING = re.compile(r"(?:Client|Server) error '|Redirect response '|Error code: \d+$|Connection error\.?$")
 _MONEY = (
@@ -119,6 +123,10 @@ class _Failure:
     def judge(self) -> ModelError:
         if overflow := self._overflow():
             return self._too_long(overflow)
+        if self.status in _REFUSED and wants_turns(said := self.words.text or self.text):
+            quote = one_line(" ".join(raised(said).split()), MOST_QUOTED)
+            what = f"{self.endpoint.name} takes user and assistant in turns only. The conversation is kept."
+            return WantsTurns(f"{what} It says: “{quote}”", status=self.status)
         if any(name in self.names for name in _CERTIFICATE):
             return self._unreachable("its certificate is not accepted")
         if self.status in (None, 408, 500, 503) and not self._answered():

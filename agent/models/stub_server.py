@@ -52,6 +52,13 @@ REFUSALS = {
     "mute": "Your input exceeds the context window of this model. Please adjust your input and try again.",
 }
 
+# What llama.cpp says for a chat template that stops at two messages of one role in a row, the template's text included.
+TURNS = (
+    "Conversation roles must alternate user/assistant/user/assistant/... at row 19, column 27:\n"
+    "{%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) -%}\n    {{ raise_exception(\"Conversation roles "
+    'must alternate user/assistant/user/assistant/...") }}\n  ^'
+)
+
 ANSWERING = ("/chat/completions", "/messages")
 
 PAGE = "<!doctype html><html><head><title>Welcome</title></head><body><h1>It works</h1></body></html>"
@@ -80,21 +87,23 @@ class StubServer:
 
     `window`: requests whose input plus `max_tokens` exceed it are refused, in the wording `refusal` names.
     `max_output`: a larger `max_tokens` is refused. `max_bytes`: a larger body is refused with 413. `truncates`: instead
-    of refusing, the server silently reads only the last `window` tokens. `props` and `models` are what those pages
-    answer; None is 404.
+    of refusing, the server silently reads only the last `window` tokens. `alternates`: requests in which user and
+    assistant do not take turns are refused as llama.cpp does with a template that wants it. `props` and `models` are
+    what those pages answer; None is 404.
     """
 
     def __init__(
         self, steps: Sequence[Step | Callable[[Received], Step]] = (), *, window: int | None = None,
         max_output: int | None = None, max_bytes: int | None = None, refusal: str = "openai", truncates: bool = False,
         default: Step | None = None, props: Any = None, models: Any = None, count: Callable[[str], int] = tokens,
-        usage: bool = True, port: int = 0,
+        usage: bool = True, port: int = 0, alternates: bool = False,
     ) -> None:  # fmt: skip
         self.steps = list(steps)
         self.window, self.max_output, self.max_bytes = window, max_output, max_bytes
         self.refusal, self.truncates, self.reports_usage = refusal, truncates, usage
         self.default: Step = default or {"text": "Done."}
         self.props, self.models = props, models
+        self.alternates = alternates
         self.received: list[Received] = []
         self._count = count
         self._prefixes, self._marks = PrefixCache(count), MarkedCache(count)
@@ -248,6 +257,8 @@ class StubServer:
                 f"max_tokens is too large: {output}. This model supports at most {self.max_output} completion tokens."
             )
             return 400, {"error": {"message": text, "type": "invalid_request_error", "param": "max_tokens"}}
+        if self.alternates and not _in_turns(request.messages):
+            return 500, {"error": {"code": 500, "message": TURNS, "type": "server_error"}}
         size = self._size(request)
         if self.window is None or self.truncates or size + output <= self.window:
             return None
@@ -287,6 +298,12 @@ class StubServer:
             "id": "chatcmpl-0", "object": "chat.completion", "created": CREATED, "model": request.body.get("model"),
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": self._usage(request, step),
         }  # fmt: skip
+
+
+def _in_turns(messages: Sequence[Any]) -> bool:
+    """Whether user and assistant alternate, calls and their results left out, as templates that know tools count."""
+    spoken = [m["role"] for m in messages if m["role"] in ("user", "assistant") and not m.get("tool_calls")]
+    return all(role == ("user", "assistant")[n % 2] for n, role in enumerate(spoken))
 
 
 class _Answer:

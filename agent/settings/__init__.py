@@ -48,6 +48,7 @@ class ModelEntry:
     """What the user says about a model: claims about facts (window, max_output, prices) and choices. None is unsaid.
 
     `window`, `max_output`, `reserve` in tokens; `cache_ttl` in seconds. Prices are known when input and output are.
+    `alternate`: user and assistant are to take turns; unsaid, they do where the provider was found to insist.
     """
 
     api_base: str | None = None
@@ -62,6 +63,7 @@ class ModelEntry:
     prices: Prices | None = None
     fallback: str | None = None
     images: bool | None = None
+    alternate: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

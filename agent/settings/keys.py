@@ -256,6 +256,7 @@ MODEL_KEYS = (
     Key("max_output", SIZE),
     Key("output_apart", FLAG),
     Key("images", FLAG),
+    Key("alternate", FLAG),
     Key("budget", RULE),
     Key("reserve", SIZE),
     Key("cache_ttl", SECONDS),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from agent.alternating import changed_turns
 from agent.model import ModelError, Overloaded, RateLimited, UnknownModel
 from agent.models.weights import is_embedded
 from agent.resuming import changed_effort
@@ -29,7 +30,8 @@ async def switch(session: Session, name: str) -> Target:
     """From the next request on, `name` is asked. Raises `UnknownModel`."""
     target = await session.kit.target(name)
     effort = changed_effort(session.view, session.kit.settings, name)
-    await session.append(SettingsChanged(model=name, endpoint=target.endpoint.label, effort=effort))
+    turns = changed_turns(session.view, session.kit, name)
+    await session.append(SettingsChanged(name, target.endpoint.label, effort=effort, alternate=turns))
     session.refresh()
     session.metered()
     return target

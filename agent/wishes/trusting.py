@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent import late
+from agent.alternating import changed_turns
 from agent.customs import find_theirs
 from agent.hooks.guards import guards
 from agent.mcp.server import servers_of
@@ -140,8 +141,9 @@ async def take_in(session: Session, settings: Settings) -> None:
     session.kit = replace(kit, endpoints=session.kit.endpoints.under(kit.settings))
     session.workspace.environment = Environment(settings.shell_keep, settings.shell_drop)
     effort = changed_effort(session.view, session.kit.settings, session.view.model)
-    if effort is not None:
-        await session.append(SettingsChanged(effort=effort))
+    turns = changed_turns(session.view, session.kit, session.view.model)
+    if effort is not None or turns is not None:
+        await session.append(SettingsChanged(effort=effort, alternate=turns))
     if session.kit.servers is not None:
         session.kit.servers.adopt(servers_of(settings, session.workspace.folder))
         session.kit.servers.begin()

@@ -98,6 +98,7 @@ api_key_env = "MY_KEY"
 window = 32768
 max_output = 4096
 output_apart = true
+alternate = true
 budget = "24k"
 cache_ttl = "1h"
 prices = { input = 3.0, cached = 0.3, cache_write = 3.75, output = 15 }
@@ -109,7 +110,7 @@ prices = { input = 3.0, cached = 0.3, cache_write = 3.75, output = 15 }
     assert found.policy_for("openai/my-model") == Policy("24k", 16_384)
     assert found.entry_for("openai/my-model") == ModelEntry(
         "http://127.0.0.1:8080/v1", "MY_KEY", 32_768, 4_096, True, "24k", None, 3_600.0, None,
-        Prices(3.0, 15.0, 0.3, 3.75),
+        Prices(3.0, 15.0, 0.3, 3.75), alternate=True,
     )  # fmt: skip
 
 

@@ -171,13 +171,14 @@ def unnamed(requests: Sequence[Request], told: Sequence[RequestRow]) -> list[int
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
-async def test_no_break_of_a_random_session_is_without_a_name(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "own"), [(0, ""), (1, ""), (2, ""), (3, ""), (4, "alternate = true\n")])
+async def test_no_break_of_a_random_session_is_without_a_name(tmp_path: Path, seed: int, own: str) -> None:
     chance = Random(seed)
     steps: list[Scripted] = []
     for n in range(40):
         steps += [calls(output(chance.randint(10, 4_000), n))] * chance.randint(0, 2) + [f"answer {n}"]
-    story = Story(tmp_path, scripted(steps, [summary()] * 40), more='[models."openai/other"]\nwindow = 100_000\n')
+    other = '[models."openai/other"]\nwindow = 100_000\n'
+    story = Story(tmp_path, scripted(steps, [summary()] * 40), more=own + other)
     for _ in range(3):
         async with story:
             for _ in range(6):
