@@ -9,6 +9,7 @@ Words: a *reset* is the user's own compaction, prune, undo, budget or model chan
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from compaction.budget import Budget
 from compaction.records import (
@@ -39,11 +40,11 @@ THRASH_COUNT, THRASH_COUNT_SMALL, SMALL_WINDOW = 3, 5, 32_000
 # Tools whose call again says that the summary did not hold what was in view before.
 READING = ("read", "recall", "grep")
 # Two compactions further apart (steps) than three times that did their work in between: a plan read again after each
-# is a habit, not a sign. What it misses, the row above and the limit catch.
+# is a habit, not a sign, unless the steps since brought nothing new. What it misses, the row above and the limit catch.
 REREAD_STEPS = 3 * THRASH_STEPS
 # After how many in a row the same read comes again. Under 32k tokens of window every compaction is within those steps
-# of the one before, and a healthy session reads its one file or its plan after each: five there, and none between
-# which a file was changed.
+# of the one before, and a healthy session reads its one file or its plan after each: there it takes five between which
+# no file was changed, or two between which nothing new came at all.
 REREADS, REREADS_SMALL = 2, 5
 
 # What tells one result from another beside its size, characters: a file that was changed since is another read. The
@@ -168,17 +169,23 @@ def _stopped(records: tuple[Record, ...]) -> str | None:
     return next((body.detail for body in found), None)
 
 
+# One result: its call, its size and its start.
+_Result: TypeAlias = tuple[str, int, str]
+
+
 @dataclass
 class _Row:
     """One automatic compaction: steps since the one before (None for the first), and what came after it.
 
-    `reads` are what was read right after it: call, size and start of the result. `changed`: a file was, before the
-    next.
+    `reads` are what was read right after it: call, size and start of the result; `results` are those of all calls
+    before the next. `changed`: a file was. `spoken`: the user said something.
     """
 
     gap: int | None
-    reads: set[tuple[str, int, str]] = field(default_factory=set)
+    reads: set[_Result] = field(default_factory=set)
+    results: set[_Result] = field(default_factory=set)
     changed: bool = False
+    spoken: bool = False
 
 
 def thrash(view: View, window: int | None) -> str | None:
@@ -193,14 +200,25 @@ def thrash(view: View, window: int | None) -> str | None:
     # The first of a row has no gap of its own: n compactions in a row show n - 1 gaps.
     if _in_a_row(rows, THRASH_STEPS) >= needed:
         return f"{needed} compactions in a row, each within {THRASH_STEPS} steps of the one before"
-    needed = REREADS_SMALL if small else REREADS
+    needed = REREADS if not small or _nothing_new(rows) else REREADS_SMALL
     last = rows[-needed:]
-    if _in_a_row(rows, REREAD_STEPS) < needed or (small and any(row.changed for row in last)):
+    if len(last) < needed or (small and any(row.changed for row in last)):
+        return None
+    near = _in_a_row(rows, REREAD_STEPS) >= needed
+    if not near and (last[-1].spoken or not _nothing_new(rows)):
         return None
     again = sorted(call for call, _, _ in set.intersection(*(row.reads for row in last)))
     if not again:
         return None
     return f"the same read, and the same result, after each of {needed} compactions in a row ({again[0][:80]})"
+
+
+def _nothing_new(rows: list[_Row]) -> bool:
+    """Whether the steps since the newest compaction brought only what those after the one before had brought."""
+    if len(rows) < REREADS:
+        return False
+    before, since = rows[-REREADS:]
+    return not (before.changed or since.changed) and since.results <= before.results
 
 
 def _in_a_row(rows: list[_Row], steps: int) -> int:
@@ -215,18 +233,24 @@ def _in_a_row(rows: list[_Row], steps: int) -> int:
 
 def _rows(records: tuple[Record, ...]) -> list[_Row]:
     rows: list[_Row] = []
-    asked: dict[str, str] = {}
+    asked: dict[str, tuple[str, str, int]] = {}
     steps = 0
     for record in records:
         match record.body:
+            case UserSaid() if rows:
+                rows[-1].spoken = True
             case AssistantSaid(calls=calls):
                 steps += 1
-                if rows and steps <= THRASH_STEPS:
-                    asked.update({c.id: f"{c.name} {c.arguments}" for c in calls if c.name in READING})
+                if rows:
+                    asked.update({c.id: (c.name, c.arguments, steps) for c in calls})
             case ToolReturned() as body if rows:
                 rows[-1].changed |= body.changed and not body.failed
                 if body.call in asked:
-                    rows[-1].reads.add((asked.pop(body.call), body.characters, body.text[:SAME_START]))
+                    name, arguments, step = asked.pop(body.call)
+                    result = (f"{name} {arguments}", body.characters, body.text[:SAME_START])
+                    rows[-1].results.add(result)
+                    if name in READING and step <= THRASH_STEPS:
+                        rows[-1].reads.add(result)
             case Compacted(gate=gate) if gate is not Gate.ASKED:
                 rows.append(_Row(steps if rows else None))
                 steps = 0

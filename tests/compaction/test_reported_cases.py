@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compaction.attempts import thrash
 from compaction.budget import Window, answer_room
 from compaction.cut import Cut
@@ -73,6 +75,21 @@ def test_case_3_a_result_of_nine_tenths_of_the_window_is_spilled_and_its_repeat_
     assert len(s.compactions(Gate.PROACTIVE)) == 2
     assert "the same read" in next(f.detail for f in s.failures() if f.outcome is Outcome.STOPPED)
     assert all(i.state == "spilled" for i in s.view.items if i.title == "read big.log")
+
+
+@pytest.mark.parametrize("window", [8_000, 16_000, 40_000])
+def test_a_model_that_does_nothing_but_read_the_same_again_is_stopped_after_two_compactions_at_every_window(
+    window: int,
+) -> None:
+    s = Simulation(claimed=window)
+    huge = Result("r" * 4 * window, "read", "read big.log", '{"path":"big.log"}')
+    s.append(UserSaid("understand it"))
+    for taken in range(400):
+        assert s.request([huge], Place(taken > 0), "a" * 1_200) is None
+        if s.failures():
+            break
+    assert [f.outcome for f in s.failures()] == [Outcome.STOPPED]
+    assert len(s.compactions(Gate.PROACTIVE)) == 2
 
 
 def test_the_same_read_after_compactions_with_much_work_between_is_no_sign_of_thrash() -> None:
