@@ -50,12 +50,10 @@ def message_of(item: Item, *, images: bool = True) -> dict[str, Any]:
     if item.images and not images:
         item = replace(item, text=f"{item.text}\n{UNSEEN}", images=())
     if item.role == "tool":
-        content: Any = item.text
-        if item.images:
-            content = [{"type": "text", "text": item.text}, *map(_image, item.images)]
-        return {"role": "tool", "tool_call_id": item.call or "", "content": content}
+        return {"role": "tool", "tool_call_id": item.call or "", "content": _content(item)}
     if item.role == "assistant":
-        message: dict[str, Any] = {"role": "assistant", "content": item.text or None}
+        # Blank lines before a call are no words: providers refuse a text without any, and the session with it for good.
+        message: dict[str, Any] = {"role": "assistant", "content": item.text if item.text.strip() else None}
         if item.calls:
             message["tool_calls"] = [
                 {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": arguments_of(c)}}
@@ -64,9 +62,15 @@ def message_of(item: Item, *, images: bool = True) -> dict[str, Any]:
         if item.thinking is not None:
             message["_thinking"] = item.thinking
         return message
-    if item.images:
-        return {"role": "user", "content": [{"type": "text", "text": item.text}, *map(_image, item.images)]}
-    return {"role": "user", "content": item.text}
+    return {"role": "user", "content": _content(item)}
+
+
+def _content(item: Item) -> Any:
+    """Text, and the images behind it; images alone where no words came with them."""
+    if not item.images:
+        return item.text
+    words = [{"type": "text", "text": item.text}] if item.text.strip() else []
+    return [*words, *map(_image, item.images)]
 
 
 def _image(url: str) -> dict[str, Any]:
