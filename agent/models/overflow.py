@@ -109,7 +109,7 @@ _TOO_LONG = re.compile(
     r"|max_tokens must be at least 1, got -|`?inputs`? (?:tokens? )?(?:\+|must have)|exceed context limit"
     r"|(?:token count|input tokens?)[^.\n]{0,60}only supports|request body too large for \S+ model"
     r"|cannot exceed the total tokens|length of (?:the )?(?:prompt|input|messages)[^.\n]{0,40}exceed"
-    r"|\d tokens?\b[^.\n]{0,30}(?:exceed|(?:more|larger|greater|longer) than|>)[^.\n]{0,50}(?:max|limit|context|window)"
+    r"|\d\)? tokens?\b[^.\n]{0,30}(?:exceed|(?:more|larger|greater|longer) than|>)[^.\n]{0,50}(?:max|limit|context|window)"
     r"|total (?:message )?tokens?[^.\n]{0,50}exceed|current length is \S+ while limit"
 )
 
@@ -155,7 +155,7 @@ _ASKED = tuple(
     for p in (
         rf"messages resulted in {_N}",
         rf"(?<![\d,.]){_N}(?: tokens?)? "
-        r"(?:in (?:the|your) (?:messages|prompt|input)|of text input|from the input)",
+        r"(?:in (?:the|your) (?:messages|prompt|input)|from the input)",
         rf"{_N} (?:input|prompt) tokens?\b",
         rf"{_N} `inputs` tokens?",
         rf"{_N} tokens? (?:requested|long|were requested)\b",
@@ -170,6 +170,8 @@ _ASKED = tuple(
         r"(?! ?in the completion)",
     )
 )
+# The input in parts, each named: "4999 of text input, 33863 of tool input".
+_PARTS = re.compile(rf"{_N}(?: tokens?)? of (?!the\b|your\b)\w+ input\b")
 # "context window exceeds limit (2013)": a code in brackets, no number of tokens.
 _CODE_IN_BRACKETS = re.compile(r"exceeds limit \(\d{4}\)")
 # What is said of the answer's own limit is no window.
@@ -244,7 +246,7 @@ def _numbers(words: Words, said: str) -> Overflow:
     if found := _SUM.search(said):
         numbers = _values(found)
         return Overflow(window or numbers[2], asked or numbers[0])
-    asked = asked or _first(_ASKED, said)
+    asked = asked or sum(_values(part)[0] for part in _PARTS.finditer(said)) or _first(_ASKED, said)
     said = _ANSWER_NUMBER.sub("", said)
     for pattern in _BEYOND:
         if (found := pattern.search(said)) and _values(found)[1] < _values(found)[0]:
