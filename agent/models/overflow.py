@@ -109,7 +109,8 @@ _TOO_LONG = re.compile(
     r"|max_tokens must be at least 1, got -|`?inputs`? (?:tokens? )?(?:\+|must have)|exceed context limit"
     r"|(?:token count|input tokens?)[^.\n]{0,60}only supports|request body too large for \S+ model"
     r"|cannot exceed the total tokens|length of (?:the )?(?:prompt|input|messages)[^.\n]{0,40}exceed"
-    r"|\d\)? tokens?\b[^.\n]{0,30}(?:exceed|(?:more|larger|greater|longer) than|>)[^.\n]{0,50}(?:max|limit|context|window)"
+    r"|\d\)? tokens?\b[^.\n]{0,30}(?:exceed|(?:more|larger|greater|longer) than|>)[^.\n]{0,50}"
+    r"(?:max|limit|context|window)"
     r"|total (?:message )?tokens?[^.\n]{0,50}exceed|current length is \S+ while limit"
 )
 

@@ -1,4 +1,4 @@
-"""Public reports about sessions that one odd message spoilt for good: what is logged once goes out with every request."""
+"""Public reports about sessions that one odd message spoilt for good: what is logged goes out with every request."""
 
 from __future__ import annotations
 
