@@ -16,6 +16,7 @@ its fsync run on a thread of their own. A listener in `on_append` may neither ra
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,10 @@ from compaction.view import NO_RESULT, View, fold, step
 # The topic of the notice that follows a torn line once its session goes on: it tells the torn from the damaged.
 TORN = "torn"
 TORN_WHY = "torn when the program ended while writing it; nothing before it is lost"
+
+# A note's line as far as its kind, and what every line begins with; one that was torn before that may be anything.
+_NOTED = b',"kind":"noted","text":"line '
+_NOTE = re.compile(rb'\{"id":\d+,"at":[\d.e+-]+(,.*)', re.DOTALL)
 
 Clock = Callable[[], float]
 
@@ -81,8 +86,14 @@ def read_lines(data: bytes) -> Lines:
     # Backwards: the note about a torn line can itself be torn, and then the next one speaks for both.
     for bad in (r for r in reversed(read) if isinstance(r, Unreadable)):
         damage.append(Damage(bad.line, bad.why, bad.line in torn))
-        torn |= {bad.line - 1} if bad.line in torn else set()
+        torn |= {bad.line - 1} if bad.line in torn and _may_note(lines[bad.line - 1]) else set()
     return Lines(records, tuple(reversed(damage)), len(lines), ended)
+
+
+def _may_note(line: bytes) -> bool:
+    """Whether a torn line may be the beginning of a note about the line before it."""
+    told = _NOTE.match(line)
+    return told is None or told[1].startswith(_NOTED[: len(told[1])])
 
 
 def is_torn_note(record: Record) -> bool:
@@ -168,7 +179,7 @@ class SessionLog:
         try:
             log = cls(path, load(path), pen, now)
             if pen and log.view.started is None:
-                raise NotASession(path, "its first line is not whole, so it cannot go on; start a new session")
+                raise NotASession(path, f"{log.beginless}, so it cannot go on; start a new session")
             if pen:
                 log._close_what_is_open(titled)
         except LogError:
@@ -193,6 +204,16 @@ class SessionLog:
         self._reserve(batch, bodies)
         self._write(batch)
         self._remember(batch)
+
+    @property
+    def beginless(self) -> str:
+        """Why a log begins no session, as words about it; empty when it does."""
+        if self.view.started is not None:
+            return ""
+        first = next((d for d in self.damage if d.line == 1), None)
+        if first is None:
+            return "its first line begins no session" if self.records else "it is empty"
+        return f"its first line cannot be read ({TORN_WHY if first.torn else first.why})"
 
     @property
     def writable(self) -> bool:

@@ -9,7 +9,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,6 @@ from typing import Any, Literal
 from agent import metering, sandbox, seeing, sessions
 from agent.agreeing import Agreed, agree
 from agent.custom_files import CustomCommand, read_commands
-from agent.forecast import Forecast, forecast
 from agent.forking import fork
 from agent.mcp.server import Server, servers_of
 from agent.models.learned import Lesson
@@ -29,61 +28,35 @@ from agent.reading.at_hand import AtHand, at_hand
 from agent.reading.file_pages import Changed, Memory, changed_files, keep_memory, memory
 from agent.reading.looking_up import Hit, Whole, hits, whole
 from agent.reading.model_rows import ModelRow, Switch, model_rows
+from agent.reading.request_rows import RequestRow, request_rows
 from agent.reading.servers import servers
 from agent.reading.session_rows import SessionRow, SessionRows
 from agent.session import Kit, Session
-from agent.session_log import LogError, SessionLog, as_json
+from agent.session_log import LogError, NotASession, SessionLog, as_json
 from agent.settings import SettingsError
 from agent.tools import Refused
 from agent.verify import Report, verify
 from agent.wire import Inspected, Plan
 from compaction import cache
 from compaction.prune import plan_prune
-from compaction.records import (
-    AssistantSaid,
-    Compacted,
-    Pruned,
-    Record,
-    Reverted,
-    UserSaid,
-    WindowLearned,
-    WindowSource,
-    tag_of,
-)
+from compaction.records import Record, UserSaid, WindowSource
 from compaction.view import View
 
 # Models named of each server found; /model lists them all.
 SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRow:
-    """One request of a session's timeline; sizes in tokens, cost in dollars.
-
-    `breaks` names why its cached prefix ended early; `rewrites` are the tags of what was rewritten before it.
-    """
-
-    record: int
-    at: float
-    model: str
-    size: int
-    uncached: int
-    cache_read: int
-    cache_write: int
-    output: int
-    predicted: int
-    cost: float | None
-    breaks: str | None
-    rewrites: tuple[str, ...]
-
-
 @dataclass
 class Reading:
-    """Answers for work in `folder`. `troubles` are the errors its methods raise beside `LookupError`."""
+    """Answers for work in `folder`. `troubles` are the errors its methods raise beside `LookupError`.
+
+    `damage` has a sentence for each line that could not be read of the logs looked at so far.
+    """
 
     kit: Kit
     folder: Path
     troubles: tuple[type[Exception], ...] = (LogError, SettingsError)
+    damage: dict[Path, tuple[str, ...]] = field(default_factory=dict)
 
     def find(self, wanted: str) -> Path:
         """The log meant by a name. Raises `LookupError` with a sentence."""
@@ -101,12 +74,26 @@ class Reading:
 
     def session(self, path: Path) -> Session:
         """A session over a log opened for reading. Raises `LogError`."""
-        log = SessionLog.open(path, False, self.kit.clock)
-        return assemble(replace(self.kit, emit=lambda event: None), log, self.folder)
+        return assemble(replace(self.kit, emit=lambda event: None), self._log(path), self.folder)
+
+    def begun(self, path: Path) -> Session:
+        """A session that could go on: without its beginning there is no model, no prompt, and so no size to show.
+
+        Raises `LogError`.
+        """
+        session = self.session(path)
+        if session.log.beginless:
+            raise NotASession(path, f"{session.log.beginless}, so no request can be made of it; recall and export do")
+        return session
 
     def records(self, path: Path) -> Sequence[Record]:
         """Every record of a log."""
-        return SessionLog.open(path, False, self.kit.clock).records
+        return self._log(path).records
+
+    def _log(self, path: Path) -> SessionLog:
+        log = SessionLog.open(path, False, self.kit.clock)
+        self.damage[path] = tuple(map(str, log.damage))
+        return log
 
     @staticmethod
     def record_json(record: Record) -> Mapping[str, Any]:
@@ -115,7 +102,7 @@ class Reading:
 
     def inspected(self, path: Path) -> Inspected:
         """The view item by item, with the meter."""
-        return metering.inspected(self.session(path))
+        return metering.inspected(self.begun(path))
 
     def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]:
         """The user's own commands and this project's, by name, and a sentence for each file that is none.
@@ -147,7 +134,7 @@ class Reading:
 
     def prune_plan(self, path: Path, records: tuple[int, ...], every: bool, force: bool) -> Plan:
         """What a prune would do. Raises `BadTarget`."""
-        session = self.session(path)
+        session = self.begun(path)
         plan = plan_prune(
             session.view, session.ruler, session.budget, inside_turn=False, asked=True, every=every, records=records,
             force=force,
@@ -156,31 +143,15 @@ class Reading:
 
     def compact_plan(self, path: Path) -> Plan:
         """What a compaction would do."""
-        return metering.compact_plan(self.session(path))
+        return metering.compact_plan(self.begun(path))
 
     def timeline(self, path: Path) -> Sequence[RequestRow]:
         """One row for each answered request, from the log alone."""
-        session = self.session(path)
-        rows: list[RequestRow] = []
-        rewrites: list[str] = []
-        for record in session.log.records:
-            body = record.body
-            if isinstance(body, (Pruned, Compacted)):
-                rewrites.append(tag_of(body))
-            elif isinstance(body, Reverted):
-                rewrites.append("undone")
-            elif isinstance(body, WindowLearned):
-                rewrites.append("refused for length")
-            elif isinstance(body, AssistantSaid):
-                lifetime = session.kit.settings.cache_ttl_for(body.model)
-                expected = forecast(session.log.records, session.ladders, record, lifetime)
-                rows.append(_row(record, body, expected, tuple(rewrites)))
-                rewrites = []
-        return rows
+        return request_rows(self.session(path))
 
     def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]:
         """The exact body that would go out next; with `prompt`, as if that were said."""
-        session = self.session(path)
+        session = self.begun(path)
         view = session.view
         if prompt is not None:
             view = View((*view.records, Record(session.log.next_id, self.kit.clock(), UserSaid(prompt))))
@@ -361,24 +332,6 @@ def _found(server: Server) -> str:
 def _encoding() -> str:
     # A screen puts an object of its own in the place of stdout; what the program was started with knows.
     return getattr(sys.__stdout__, "encoding", None) or "unknown"
-
-
-def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tuple[str, ...]) -> RequestRow:
-    usage = body.usage
-    return RequestRow(
-        record.id,
-        record.at,
-        body.model,
-        usage.input if usage else body.estimated,
-        usage.uncached if usage else body.estimated,
-        usage.cache_read if usage else 0,
-        usage.cache_write if usage else 0,
-        usage.output if usage else 0,
-        expected.tokens,
-        body.cost,
-        expected.why,
-        rewrites,
-    )
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.codec import encode
 from agent.log_file import LOCK, OsDisk
 from agent.session_log import (
     NAME,
@@ -378,6 +379,18 @@ async def test_a_torn_end_stays_and_its_number_is_spent(tmp_path: Path) -> None:
     assert isinstance(note, Noted) and note.text.startswith("line 3 was torn")
     assert record.id == 5
     assert reread(log).damage == (Damage(3, "not a whole line of JSON", torn=True),)
+
+
+@pytest.mark.parametrize("end", [b'{"id":5,"at":1.5,"kind":"user_said","text":"li', b'{"id":5,"at":1,"kind":"us'])
+def test_a_torn_end_that_is_no_note_says_nothing_of_the_line_before_it(tmp_path: Path, end: bytes) -> None:
+    bodies = (started(), UserSaid("a"), UserSaid("b"))
+    whole = b"".join(encode(Record(n, 1.0, body)) + b"\n" for n, body in enumerate(bodies, 1))
+    (tmp_path / NAME).write_bytes(whole + b'{"id":4,"at":1,"ki\n' + end)
+    assert [(d.line, d.torn) for d in SessionLog.open(tmp_path, False).damage] == [(4, False), (5, True)]
+    note = encode(Record(5, 1.5, Noted("line 4 was torn", "torn")))
+    for cut in range(1, len(note) - 1):
+        (tmp_path / NAME).write_bytes(whole + b'{"id":4,"at":1,"ki\n' + note[:cut])
+        assert [(d.line, d.torn) for d in SessionLog.open(tmp_path, False).damage] == [(4, True), (5, True)]
 
 
 async def test_a_torn_note_about_a_torn_line_leaves_both_known_as_torn(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ class FakeReading:
     learned: bool = True
     agreed: Agreed = Agreed()
     trouble: Exception | None = None
+    damage: dict[Path, tuple[str, ...]] = field(default_factory=dict)
     asked: list[object] = field(default_factory=list)
 
     @property
@@ -191,6 +192,15 @@ def test_whoever_misspelt_a_setting_hears_of_it_where_its_numbers_are_shown() ->
     ran = read("context last --json", notices=("unknown setting `contxt`",))
     assert "unknown setting `contxt`" in ran.err
     assert json.loads(ran.out)["items"]
+
+
+def test_whoever_reads_a_damaged_log_hears_of_each_line_that_is_missing_from_the_answer() -> None:
+    ran = read("context last --json", damage={LOG: ("line 4: not a whole line of JSON \x1b[2J",), LOG.parent: ("x",)})
+    assert json.loads(ran.out)["items"] and ran.code == 0
+    assert ran.err == "ullage: line 4: not a whole line of JSON \n"
+    ran = read("request last", damage={LOG: ("line 1: torn",)}, trouble=Broken("no request can be made of it"))
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.splitlines() == ["ullage: no request can be made of it", "ullage: line 1: torn"]
 
 
 def test_every_reading_command_is_here_and_every_plan() -> None:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from getpass import getpass
 from typing import Any, Protocol, TextIO
 
+from tui.headless.objects import plain_object
 from tui.headless.pipes import Pipe
-from tui.headless.reading import NOTHING, object_of, table_of
+from tui.headless.reading import NOTHING, table_of
 from tui.headless.writing import USAGE
 
 COLUMNS = {"provider": "PROVIDER", "variable": "VARIABLE", "where": "KEPT IN"}
@@ -85,7 +86,7 @@ def _key(provider: str, stdin: TextIO | None, hidden: Callable[[str], str]) -> s
 
 def _list(options: argparse.Namespace, keys: Kept, output: Pipe, errors: Pipe) -> int:
     rows, trouble = keys.kept()
-    values = [object_of(row) for row in rows]
+    values = [plain_object(row) for row in rows]
     if trouble:
         errors.text(f"ullage: {trouble}")
     none = "no keys: set a variable such as ANTHROPIC_API_KEY, or save one with `ullage keys set anthropic`"

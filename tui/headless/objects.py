@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
 from typing import Any, TypeAlias, assert_never
 
 from agent.wire import (
@@ -200,3 +203,22 @@ def finished(event: Finished) -> Object:
         "first_kept": event.first_kept,
         "error": None if event.committed else event.text or None,
     }
+
+
+def plain_object(row: Any) -> dict[str, Any]:
+    """A row as a JSON object: its fields by name."""
+    if isinstance(row, Mapping):
+        return {str(name): _plain(value) for name, value in row.items()}
+    if is_dataclass(row):
+        return {field.name: _plain(getattr(row, field.name)) for field in fields(row)}
+    raise AssertionError(f"{type(row).__name__} is no row")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
+        return plain_object(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return str(value) if isinstance(value, Path) else value

@@ -14,8 +14,6 @@ import argparse
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -83,13 +81,16 @@ class Agreed(Protocol):
 
 class Reading(Protocol):
     """What `agent.reading` answers. `find` and `recall` raise `LookupError` with a sentence; all of them what
-    `troubles` names, whose text is a sentence too.
+    `troubles` names, whose text is a sentence too. `damage` has one for each line of a log that could not be read.
     """
 
     @property
     def troubles(self) -> tuple[type[Exception], ...]:
         """What a session that is there and cannot be read raises."""
         ...
+
+    @property
+    def damage(self) -> Mapping[Path, Sequence[str]]: ...
 
     def find(self, wanted: str) -> Path: ...
     def listing(self, all: bool) -> Sequence[Any]: ...
@@ -148,6 +149,9 @@ def run_reading(options: argparse.Namespace, reading: Reading, out: TextIO | Non
         return failed(error, NOTHING)
     except troubles as error:
         return failed(error, 1)
+    finally:
+        for sentence in reading.damage.get(ask.path, ()):
+            errors.text(f"ullage: {safe(sentence)}")
     return code if output.broken is None else output.broken
 
 
@@ -170,7 +174,7 @@ class _Ask:
 
     def rows(self, rows: Iterable[Any], none: str, columns: Mapping[str, str] | None = None) -> int:
         """A list of objects, or a table of them; `none` is the sentence for an empty one."""
-        values = [object_of(row) for row in rows]
+        values = [objects.plain_object(row) for row in rows]
         self.show(values, lambda: table_of(values, columns) if values else none)
         return 0
 
@@ -178,25 +182,6 @@ class _Ask:
         """A plan that stays one."""
         self.show(objects.planned(plan), lambda: lines.plan(plan))
         return 0 if plan.records else NOTHING
-
-
-def object_of(row: Any) -> dict[str, Any]:
-    """A row as a JSON object: its fields by name."""
-    if isinstance(row, Mapping):
-        return {str(name): _plain(value) for name, value in row.items()}
-    if is_dataclass(row):
-        return {field.name: _plain(getattr(row, field.name)) for field in fields(row)}
-    raise AssertionError(f"{type(row).__name__} is no row")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
-        return object_of(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return str(value) if isinstance(value, Path) else value
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> str:
@@ -230,7 +215,7 @@ def _cell(value: Any) -> str:
 
 
 def _sessions(ask: _Ask) -> int:
-    found = [object_of(one) for one in ask.reading.listing(ask.options.all)]
+    found = [objects.plain_object(one) for one in ask.reading.listing(ask.options.all)]
     shown = [{**one, "used": lines.when(one["used"]), "size": lines.size(one["size"])} for one in found]
     columns = {"id": "SESSION", "used": "LAST USED", "size": "SIZE", "model": "MODEL", "title": "TITLE"}
     if ask.options.all:
@@ -260,7 +245,7 @@ def _recall(ask: _Ask) -> int:
     if not query.strip():
         raise Misused("write the words to look for")
     try:
-        hits = [object_of(hit) for hit in ask.reading.recall(ask.path, query)]
+        hits = [objects.plain_object(hit) for hit in ask.reading.recall(ask.path, query)]
     except LookupError as error:
         raise Nothing(str(error.args[0] if error.args else error)) from error
     ask.show(hits, lambda: "\n\n".join(map(_hit, hits)) or f"nothing in this session matches {query!r}")
@@ -276,7 +261,7 @@ def _hit(hit: Mapping[str, Any]) -> str:
 
 def _timeline(ask: _Ask) -> int:
     found = ask.reading.timeline(ask.path)
-    rows = [object_of(row) for row in found]
+    rows = [objects.plain_object(row) for row in found]
     shown = [{**row, "at": lines.when(row["at"]), "cost": lines.money(row["cost"])} for row in rows]
     none = "no request was answered in this session yet"
     if rows and ask.out.terminal and not ask.options.json:
@@ -307,14 +292,14 @@ def _request(ask: _Ask) -> int:
 
 def _verify(ask: _Ask) -> int:
     report = ask.reading.verify(ask.path)
-    value = {"ok": report.code == 0, **object_of(report)}
+    value = {"ok": report.code == 0, **objects.plain_object(report)}
     ask.show(value, lambda: "\n".join((*report.lines(), *(("the log is whole",) if report.code == 0 else ()))))
     return report.code
 
 
 def _fork(ask: _Ask) -> int:
     """The one command here that makes something: a session of its own, beside the one that is read."""
-    made = object_of(ask.reading.fork(ask.path, ask.options.before))
+    made = objects.plain_object(ask.reading.fork(ask.path, ask.options.before))
     value = {"session": made["id"], "path": made["path"], "title": made["title"], "from": str(ask.path)}
     ask.show(value, lambda: f"{made['id']}  {safe(str(made['title']))}\n{made['path']}")
     return 0
