@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     folder = Path.cwd()
 
     def load() -> settings.Settings:
-        return settings.load(folder, here, os.environ, _overrides(options))
+        return _with_keys(settings.load(folder, here, os.environ, _overrides(options)))
 
     try:
         chosen = load()
@@ -61,6 +62,16 @@ def run(options: argparse.Namespace) -> int:
         return Worker(Opening(kit, folder), emit, wanted)
 
     return run_writing(options, make_worker, Reading.record_json, sys.stdout, sys.stderr)
+
+
+def _with_keys(chosen: settings.Settings) -> settings.Settings:
+    """The settings, with a notice for each of `[keys]` that no screen knows or could use."""
+    if not chosen.keys:
+        return chosen
+    from tui.keytable import mistakes
+
+    said = [f"{chosen.origin['keys']}: {mistake}" for mistake in mistakes(chosen.keys)]
+    return replace(chosen, notices=(*chosen.notices, *said))
 
 
 def _overrides(options: argparse.Namespace) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tui.commands import parse
 from tui.front import Choices
 from tui.full.pickers import Picker
 from tui.full.prompt import Prompt
-from tui.inline.keymap import NAMED, keys_of, listed
+from tui.inline.keymap import listed
 from tui.inline.prompt import Screen
 from tui.themes import resolved
 
@@ -168,28 +168,6 @@ def test_inline_keeps_a_theme_and_says_whose_it_is() -> None:
 
 def test_every_mode_has_one_name() -> None:
     assert MODE_NAMES == {"plan": "plan only", "ask": "ask first", "edits": "accept edits", "auto": "auto"}
-
-
-@pytest.mark.parametrize(
-    ("said", "spelled"),
-    [
-        ("ctrl+x", [("c-x",)]),
-        ("alt+x", [("escape", "x")]),
-        ("f5, ctrl+t", [("f5",), ("c-t",)]),
-        ("alt+shift+x", [("escape", "X")]),
-        ("ctrl+down", [("c-down",)]),
-        ("", [("c-o",)]),
-        ("hyper+x", [("c-o",)]),
-        ("ctrl+enter", [("c-o",)]),
-    ],
-)
-def test_keys_are_spelled_as_the_prompt_wants_them(said: str, spelled: list[tuple[str, ...]]) -> None:
-    assert keys_of("unfold", {"unfold": said}) == spelled
-
-
-def test_every_key_that_is_listed_can_be_bound() -> None:
-    for name, _, _ in NAMED:
-        assert keys_of(name, {})
 
 
 def test_the_list_of_keys_follows_the_settings_and_the_width() -> None:

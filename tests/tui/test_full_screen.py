@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from textual import events
 from textual.pilot import Pilot
 
@@ -17,6 +18,8 @@ from agent.wire import (
     Idle,
     Inspect,
     Interrupt,
+    JobRow,
+    Jobs,
     Metered,
     Planned,
     Progress,
@@ -50,9 +53,10 @@ from tui.full.live import Live
 from tui.full.meter_bar import MeterBar
 from tui.full.plans import PlanScreen, ReviewScreen
 from tui.full.popup import Popup
-from tui.full.prompt import Prompt
+from tui.full.prompt import ACTIONS, Prompt
 from tui.full.status import Activity, Foot
 from tui.full.transcript import Transcript
+from tui.keytable import bound
 from tui.plain import seconds
 
 
@@ -209,7 +213,7 @@ async def test_an_edit_is_taken_back_as_in_the_shell_and_ctrl_z_is_free_for_the_
     async with screen() as s:
         await s.pilot.press(*"word", "ctrl+u", "ctrl+underscore")
         assert s.prompt.text == "word"
-        assert s.app.screen.active_bindings["ctrl+z"].binding.action == "app.suspend_process"
+        assert ACTIONS[bound({}, "full")["ctrl+z"]] == "app.suspend_process"
 
 
 async def test_the_shells_keys_mean_the_whole_line_however_it_is_wrapped() -> None:
@@ -696,3 +700,18 @@ async def test_a_key_can_be_rebound_and_the_list_of_keys_says_so() -> None:
         await pilot.press("ctrl+o")
         assert app.query_one(Transcript).unfolded
     assert "f2 " in key_help({"unfold": "f2"})
+
+
+@pytest.mark.parametrize(("size", "where"), [((80, 24), "#foot"), ((40, 12), "#activity")])
+async def test_commands_in_the_background_are_counted_on_a_screen_of_any_height(
+    size: tuple[int, int], where: str
+) -> None:
+    rows = tuple(JobRow(number, "sleep 100", runs, "", 0.0, "") for number, runs in ((1, True), (2, True), (3, False)))
+    async with screen(size) as s:
+        await s.play(*Tape().opened(), Jobs(rows))
+        assert "2 jobs" in str(s.app.query_one(where).render())
+        assert s.app.query_one(where).display
+        await s.play(Busy("turn"))
+        assert "2 jobs" in str(s.app.query_one(where).render())
+        await s.play(*Tape().opened())
+        assert "job" not in str(s.app.query_one(where).render())

@@ -76,6 +76,7 @@ from tui.full.prompt import Prompt, Wished
 from tui.full.status import Activity, Foot, Queue
 from tui.full.transcript import Transcript
 from tui.full.trust_panel import TrustPanel
+from tui.keytable import bound
 from tui.plain import only_ascii
 
 # Events taken before keys get their turn: a batch of records presented in about 20 ms.
@@ -121,9 +122,10 @@ class UllageApp(App[int]):
 
     def compose(self) -> ComposeResult:
         """Top to bottom."""
+        keys = bound(self._desk.keymap, "full")
         yield Transcript(ascii=self._ascii, id="transcript")
-        yield Activity(ascii=self._ascii, now=self._now, id="activity")
-        yield Queue(id="queue")
+        yield Activity(ascii=self._ascii, now=self._now, keys=keys, id="activity")
+        yield Queue(keys=keys, id="queue")
         yield Approval(now=self._now, id="approval")
         log = self._desk.choices.log
         yield FirstUse(None if log is None or log.chosen else log.at_hand, id="first-use")
@@ -131,9 +133,9 @@ class UllageApp(App[int]):
         popup = Popup(Customs(log), id="popup")
         with Vertical(id="entry"):
             yield popup
-            yield Prompt(popup, history=self._history, remember=self._remember, now=self._now, id="prompt")
+            yield Prompt(popup, history=self._history, remember=self._remember, now=self._now, keys=keys, id="prompt")
         yield MeterBar(ascii=self._ascii, now=self._now, id="meter")
-        yield Foot(ascii=self._ascii, id="foot")
+        yield Foot(ascii=self._ascii, keys=keys, id="foot")
 
     def on_mount(self) -> None:
         """The theme, the focus, and whatever came before the screen stood."""
@@ -215,6 +217,7 @@ class UllageApp(App[int]):
                 prompt.folder = event.folder
                 prompt.popup.read()
                 foot.show(event)
+                activity.jobs = 0
                 attention.title(self, f"ullage · {event.folder}")
             case Appended(record=record, replay=replay):
                 self._desk.costs.add(record)
@@ -248,7 +251,7 @@ class UllageApp(App[int]):
 
                 ContextScreen.open(self, event, ascii=self._ascii)
             case Jobs(rows=rows, asked=asked):
-                foot.jobs = sum(row.runs for row in rows)
+                foot.jobs = activity.jobs = sum(row.runs for row in rows)
                 if asked:
                     JobsScreen.open(self, event)
             case ToolsListed():

@@ -1,6 +1,7 @@
 """Every key of the full screen, by where it works: what `?` shows.
 
-Not the bindings (each widget has its own): they are read, so that this page cannot tell of a key that is none.
+Not the bindings (each widget has its own, the prompt's are in `keytable`): they are read, so that this page cannot tell
+of a key that is none.
 """
 
 from __future__ import annotations
@@ -9,25 +10,15 @@ from collections.abc import Iterable, Mapping
 
 from textual.binding import Binding, BindingType
 
+from tui import keytable
 from tui.commands import MEASURE
 from tui.flow import columns, wrap
 from tui.full.first_use import FirstUse
 from tui.full.jobs_screen import JobsScreen
 from tui.full.pages import PageScreen
 from tui.full.plans import PlanScreen, ReviewScreen
-from tui.full.prompt import Prompt
 from tui.full.recall_screen import RecallScreen
 from tui.full.timeline import TimelineScreen
-
-# What the prompt takes before its bindings are asked.
-TYPED = (
-    ("enter", "send; while the agent works, queue"),
-    ("shift+enter, ctrl+j", "newline (also \\ then enter)"),
-    ("ctrl+enter, ctrl+s", "steer: join the running turn"),
-    ("up, down", "earlier messages, from the first and last line"),
-    ("tab", "take the marked completion"),
-)
-AFTER = (("ctrl+a e k u w f b", "as in the shell"), ("?", "these keys"))
 
 ANSWERS = (
     ("y, s, p", "yes: once, for this session, for this project"),
@@ -37,11 +28,8 @@ ANSWERS = (
     ("esc", "stop the turn"),
 )
 
-# How keys are written for people where textual has another name for them.
-NAMES = {"slash": "/", "question_mark": "?", "escape": "esc"}
-
 # Wide enough for all but the longest, which get a line of their own. Cells.
-WIDE = 19
+WIDE = 20
 
 
 def key_help(keymap: Mapping[str, str], measure: int = MEASURE) -> str:
@@ -50,7 +38,7 @@ def key_help(keymap: Mapping[str, str], measure: int = MEASURE) -> str:
     from tui.full.context_screen import ContextScreen
 
     parts = [
-        ("", [*TYPED, *shown(Prompt.BINDINGS, keymap), *AFTER]),
+        ("", keytable.listed(keytable.bound(keymap, "full"), "full")),
         ("When a tool asks", list(ANSWERS)),
         ("/context", shown(ContextScreen.BINDINGS, keymap)),
         ("A plan, before a prune or a compaction", shown(PlanScreen.BINDINGS, keymap)),
@@ -65,7 +53,7 @@ def key_help(keymap: Mapping[str, str], measure: int = MEASURE) -> str:
     for title, rows in parts:
         lines += ["", *wrap(title, measure)] if title else []
         lines += columns(rows, min(WIDE, measure // 3), min(measure, MEASURE))
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *wrap(keytable.naming("full"), min(measure, MEASURE))])
 
 
 def shown(bindings: Iterable[BindingType], keymap: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -76,4 +64,4 @@ def shown(bindings: Iterable[BindingType], keymap: Mapping[str, str]) -> list[tu
 
 def written(keys: str) -> str:
     """The keys as people know them."""
-    return ", ".join(NAMES.get(key, key) for key in keys.split(","))
+    return ", ".join(keytable.written(key) for key in keys.split(","))

@@ -11,7 +11,7 @@ Invariants
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import events, work
@@ -23,7 +23,7 @@ from textual.widgets import TextArea
 
 from agent.wire import Interrupt, Steer, Submit, Unqueue
 from compaction.records import Record, UserSaid
-from tui import completion
+from tui import completion, keytable
 from tui.actions import (
     CopySelection,
     CycleMode,
@@ -46,35 +46,25 @@ from tui.recall import Recall
 # A listing of the folder is good for this long: a file made a minute ago should be found; seconds.
 LISTING_FRESH = 20.0
 
-NEWLINE_KEYS = frozenset({"shift+enter", "ctrl+j", "shift+\r", "alt+enter"})
-STEER_KEYS = frozenset({"ctrl+enter", "ctrl+\r", "ctrl+s"})
+# What the names of `keytable` do here; the others need to know more than their name.
+ACTIONS: Mapping[str, str] = {
+    "stop": "stop", "rewind": "rewind", "break": "break", "quit": "end", "mode": "wish_cycle", "unfold": "wish_fold",
+    "search": "search", "editor": "editor", "unqueue": "take_back", "paste": "paste",
+    "suspend": "app.suspend_process", "page-up": "scroll('up')", "page-down": "scroll('down')",
+    "start": "scroll('start')", "end": "scroll('end')", "line-start": "cursor_line_start",
+    "line-end": "cursor_line_end", "delete-to-end": "delete_to_end_of_line_or_delete_line",
+    "delete-to-start": "delete_to_start_of_line", "delete-word": "delete_word_left", "right": "cursor_right",
+    "left": "cursor_left", "take-back": "undo", "keys": "keys",
+}  # fmt: skip
+
+# A text field has a use of its own for these while nothing is bound to them.
+OWN_USE = frozenset({"enter", "up", "down", "pageup", "pagedown"})
 
 
 class Prompt(PastingEditor):
     """Where the user writes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "stop what runs (closes a list first; keeps the draft); twice: rewind", id="stop"),
-        Binding("ctrl+c", "break", "copy the selection, else clear the draft, else stop; twice: quit", id="break"),
-        Binding("ctrl+d", "end", "quit, when nothing is written", id="quit"),
-        Binding("shift+tab", "wish_cycle", "next mode: plan, ask, edits, auto", id="mode"),
-        Binding("ctrl+o", "wish_fold", "unfold all output, or fold it", id="unfold"),
-        Binding("ctrl+r", "search", "search earlier messages", id="search"),
-        Binding("ctrl+g", "editor", "write in $EDITOR", id="editor"),
-        Binding("ctrl+v", "paste", "attach the clipboard's image, or paste what was copied here", id="paste"),
-        Binding("ctrl+z", "app.suspend_process", "to the background; `fg` in the shell comes back", id="suspend"),
-        Binding("alt+up", "take_back", "take back the last queued message", id="unqueue"),
-        Binding("pageup", "scroll('up')", "scroll up", id="page-up"),
-        Binding("pagedown", "scroll('down')", "scroll down", id="page-down"),
-        Binding("ctrl+home", "scroll('start')", "to the beginning", id="start"),
-        Binding("ctrl+end", "scroll('end')", "to the end", id="end"),
-        Binding("ctrl+underscore", "undo", "take back an edit", show=False),
-        Binding("ctrl+f", "cursor_right", "right", show=False),
-        Binding("ctrl+b", "cursor_left", "left", show=False),
-        Binding("ctrl+p", "older", "earlier message", show=False),
-        Binding("ctrl+n", "newer", "later message", show=False),
-        Binding("ctrl+h", "delete_left", "delete left", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+h", "delete_left", "delete left", show=False)]
 
     busy: var[bool] = var(False)
 
@@ -95,9 +85,13 @@ class Prompt(PastingEditor):
         history: Sequence[str] = (),
         remember: Callable[[str], None] | None = None,
         now: Callable[[], float] = time.monotonic,
+        keys: Mapping[str, str] | None = None,
         id: str | None = None,
     ) -> None:
-        super().__init__(id=id, soft_wrap=True, tab_behavior="focus", placeholder="Ask, or / for commands, ? for keys")
+        """`keys`: what each key means, by the names of `keytable`."""
+        self._keys = keytable.bound({}, "full") if keys is None else keys
+        sheet = "".join(f", {keytable.written(key)} for keys" for key in keytable.keys_of("keys", self._keys)[:1])
+        super().__init__(id=id, soft_wrap=True, tab_behavior="focus", placeholder=f"Ask, or / for commands{sheet}")
         self.popup = popup
         self.above: tuple[Widget, ...] = ()
         self.folder = "."
@@ -139,39 +133,60 @@ class Prompt(PastingEditor):
     # ── keys ──
 
     async def _on_key(self, event: events.Key) -> None:
-        key = event.key
-        if key in STEER_KEYS:
-            self._send(steer=True)
-        elif key in NEWLINE_KEYS:
-            self._newline()
-        elif key == "enter":
-            self._enter()
-        elif self.popup.open and key in ("up", "down", "tab"):
-            self._choose(key)
-        elif key == "up" and self.cursor_at_first_line and self._recall.messages:
-            self.action_older()
-        elif key == "down" and self.cursor_at_last_line and self._recall.at is not None:
-            self.action_newer()
-        elif key == "tab" and not self.text and (above := [one for one in self.above if one.display]):
-            above[0].focus()
-        elif key == "tab":
-            self._complete(open_for_any=True)
-        elif event.character == "?" and not self.text:
-            self.post_message(Wished(ShowSheet("keys")))
-        elif key == "backspace" and (chip := self.chip_before()):
-            row, column = self.cursor_location
-            self.delete((row, column - chip), (row, column))
-        else:
+        key = event.key.replace("\r", "enter")
+        key = (keytable.canonical(event.character or "") if event.is_printable else keytable.canonical(key)) or key
+        name = self._keys.get(key, "")
+        if keytable.writes(key) and self.text:
+            name = ""
+        if name in ACTIONS:
+            # At once, as in `LineEditor`: left to bubble up, it would come after letters pressed later.
+            event.stop()
+            event.prevent_default()
+            await self.run_action(ACTIONS[name])
+            return
+        if not self._special(name, key):
             await super()._on_key(event)
             return
         event.stop()
         event.prevent_default()
 
-    def _choose(self, key: str) -> None:
-        if key == "tab":
-            self._accept()
+    def _special(self, name: str, key: str) -> bool:
+        """What is more than an action. False: the text field has its own use for the key."""
+        match name:
+            case "steer":
+                self._send(steer=True)
+            case "newline":
+                self._newline()
+            case "send":
+                self._enter()
+            case "older" | "newer":
+                return self._walk(name, key)
+            case "complete" if self.popup.open:
+                self._accept()
+            case "complete" if not self.text and (above := [one for one in self.above if one.display]):
+                above[0].focus()
+            case "complete":
+                self._complete(open_for_any=True)
+            case _ if key == "backspace" and (chip := self.chip_before()):
+                row, column = self.cursor_location
+                self.delete((row, column - chip), (row, column))
+            case _:
+                # A default key that was given away does nothing any more.
+                return key in keytable.DEFAULTS and not keytable.writes(key) and key not in OWN_USE
+        return True
+
+    def _walk(self, name: str, key: str) -> bool:
+        """Through what is offered, or through earlier messages; the arrows only from the draft's edge."""
+        up = name == "older"
+        if self.popup.open:
+            self.popup.move(-1 if up else 1)
+        elif up and (key != "up" or (self.cursor_at_first_line and self._recall.messages)):
+            self.action_older()
+        elif not up and (key != "down" or (self.cursor_at_last_line and self._recall.at is not None)):
+            self.action_newer()
         else:
-            self.popup.move(-1 if key == "up" else 1)
+            return False
+        return True
 
     def _enter(self) -> None:
         self._catch_up()
@@ -266,6 +281,14 @@ class Prompt(PastingEditor):
     def action_wish_fold(self) -> None:
         """Ctrl+O."""
         self.post_message(Wished(ToggleFolds()))
+
+    def action_rewind(self) -> None:
+        """What Esc twice does."""
+        self.post_message(Wished(PickRewind()))
+
+    def action_keys(self) -> None:
+        """`?` in an empty prompt."""
+        self.post_message(Wished(ShowSheet("keys")))
 
     def action_take_back(self) -> None:
         """Alt+Up."""

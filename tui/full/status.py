@@ -6,8 +6,9 @@ Not the meter. Each widget here shows what it was last told and decides nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import get_args
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias, get_args
 
 from rich.cells import cell_len
 from textual.app import RenderResult
@@ -18,7 +19,9 @@ from textual.widget import Widget
 
 from agent.wire import MODE_NAMES, Asking, Command, Mode, Opened, Progress, SetMode, Streaming, ToolRunning
 from compaction.records import Record, SettingsChanged
+from tui.full.meter_bar import SHORT_ROWS
 from tui.full.palette import ASCII, UNICODE
+from tui.keytable import bound, keys_of, written
 from tui.plain import in_one, one_line, plural, safe, seconds, tokens
 from tui.wording import DOING
 
@@ -28,8 +31,17 @@ SPIN = 0.125
 # More waiting messages than this are counted, not listed.
 LISTED = 3
 
+# What the keys mean unless the settings say otherwise.
+Keys: TypeAlias = Mapping[str, str]
+USUAL: Keys = MappingProxyType(bound({}, "full"))
+
 # Under this the message needs the room that the hint would take, cells.
 HINTED = 60
+
+
+def hint(name: str, keys: Keys, does: str = "") -> tuple[str, ...]:
+    """The first key of a name and what it does; nothing for a name without a key."""
+    return tuple(f"{written(key)}{does}" for key in keys_of(name, keys)[:1])
 
 
 class Activity(Widget, can_focus=False):
@@ -39,13 +51,16 @@ class Activity(Widget, can_focus=False):
 
     doing: reactive[str] = reactive("")
     below: reactive[int] = reactive(0)
+    jobs: reactive[int] = reactive(0)
     ascii: var[bool] = var(False)
 
     def __init__(
-        self, *, ascii: bool = False, now: Callable[[], float] = time.monotonic, id: str | None = None
-    ) -> None:
+        self, *, ascii: bool = False, now: Callable[[], float] = time.monotonic, keys: Keys = USUAL,
+        id: str | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(id=id)
         self.set_reactive(Activity.ascii, ascii)
+        self._stops, self._jumps = hint("stop", keys, " stops"), hint("end", keys)
         self._now = now
         self._began = self._since = 0.0  # the work, and what it is at where that has a clock of its own
         self._streamed = 0
@@ -101,15 +116,17 @@ class Activity(Widget, can_focus=False):
             facts = [seconds(self._now() - self._since)] + (
                 [f"{tokens(self._streamed)} tokens"] if self._streamed else []
             )
-            tail = f"  {f' {glyphs.dot} '.join([*facts, 'esc stops'])}"
+            tail = f"  {f' {glyphs.dot} '.join([*facts, *self._stops])}"
             # How to stop stays in view, however long a command is.
             room = max(8, self.size.width - cell_len(tail) - len(spin) - 1)
             doing = Content(self.doing).truncate(room, ellipsis=True)
             line = Content.assemble((f"{spin} ", variables["primary"]), doing, (tail, "dim"))
-        if self.below > 0:
-            jump = f"{plural(self.below, 'line')} below {glyphs.dot} ctrl+end"
-            room = max(0, self.size.width - line.cell_length - len(jump) - 1)
-            line = Content.assemble(line, " " * room, (jump, "dim"))
+        right = [plural(self.jobs, "job")] if self.jobs and self.app.size.height < SHORT_ROWS else []
+        right += [f"{plural(self.below, 'line')} below", *self._jumps] if self.below > 0 else []
+        if right:
+            said = f" {glyphs.dot} ".join(right)
+            room = max(1, self.size.width - line.cell_length - len(said) - 1)
+            line = Content.assemble(line, " " * room, (said, "dim"))
         return line.truncate(self.size.width, ellipsis=True)
 
 
@@ -119,6 +136,10 @@ class Queue(Widget, can_focus=False):
     DEFAULT_CSS = "Queue { height: auto; display: none; }"
 
     texts: reactive[tuple[str, ...]] = reactive((), layout=True)
+
+    def __init__(self, *, keys: Keys = USUAL, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._hint = "".join(hint("unqueue", keys, " takes it back"))
 
     def show(self, texts: tuple[str, ...]) -> None:
         """These wait now."""
@@ -131,11 +152,10 @@ class Queue(Widget, can_focus=False):
         rows = [Content.styled(f"  {more} more waiting", "dim")] if more > 0 else []
         for text in self.texts[-LISTED:]:
             rows.append(Content.assemble(("  waiting  ", "dim"), in_one(text)).truncate(self.size.width, ellipsis=True))
-        if self.size.width < HINTED:
+        if self.size.width < HINTED or not self._hint:
             return Content("\n").join(rows)
-        rows[-1] = Content.assemble(
-            rows[-1].truncate(max(0, self.size.width - 24), ellipsis=True), ("  alt+up takes it back", "dim")
-        )
+        room = max(0, self.size.width - len(self._hint) - 4)
+        rows[-1] = Content.assemble(rows[-1].truncate(room, ellipsis=True), (f"  {self._hint}", "dim"))
         return Content("\n").join(rows)
 
 
@@ -150,9 +170,10 @@ class Foot(Widget, can_focus=False):
     jobs: reactive[int] = reactive(0)
     ascii: var[bool] = var(False)
 
-    def __init__(self, *, ascii: bool = False, id: str | None = None) -> None:
+    def __init__(self, *, ascii: bool = False, keys: Keys = USUAL, id: str | None = None) -> None:
         super().__init__(id=id)
         self.set_reactive(Foot.ascii, ascii)
+        self._sheet = hint("keys", keys, " keys")
 
     def show(self, event: Opened) -> None:
         """A session is open."""
@@ -177,8 +198,7 @@ class Foot(Widget, can_focus=False):
         variables, dot = self.app.theme_variables, " - " if self.ascii else " · "
         colour = {"plan": "secondary", "ask": "primary", "edits": "warning", "auto": "error"}[self.mode]
         words = MODE_NAMES[self.mode]
-        jobs = f"{plural(self.jobs, 'job')}{dot}" if self.jobs else ""
-        right = f"{jobs}? keys"
+        right = dot.join([*([plural(self.jobs, "job")] if self.jobs else []), *self._sheet])
         left = Content.assemble((words, variables[colour]), (f"{dot}{self.model}{dot}{self.folder}", "dim"))
         left = left.truncate(max(0, self.size.width - len(right) - 1), ellipsis=True, pad=True)
         return Content.assemble(left, " ", (right, "dim"))

@@ -14,17 +14,26 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, FilterOrBool
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
 
 from agent.wire import Unqueue
-from tui.actions import Attach, AttachClipboard, CycleMode, Leave, Say, ShowSheet, ToggleFolds
+from tui.actions import Attach, AttachClipboard, CycleMode, Leave, PickRewind, Say, ShowSheet, ToggleFolds
 from tui.attachments import dragged
-from tui.inline.keymap import keys_of
+from tui.inline.keymap import spelled
 from tui.inline.menu import Menu
 from tui.inline.talk import Talk
+from tui.keytable import DEFAULTS, keys_of, writes
 from tui.pastes import Pastes, cleaned
 
 Pressed = Callable[[KeyPressEvent], None]
+
+# What a shell's line keys are called by readline.
+SHELL = {
+    "line-start": "beginning-of-line", "line-end": "end-of-line", "delete-to-end": "kill-line",
+    "delete-to-start": "unix-line-discard", "delete-word": "unix-word-rubout", "right": "forward-char",
+    "left": "backward-char", "take-back": "undo",
+}  # fmt: skip
 
 
 class Keyed(Protocol):
@@ -33,7 +42,7 @@ class Keyed(Protocol):
     buffer: Buffer
     menu: Menu
     pastes: Pastes
-    keymap: Mapping[str, str]
+    meanings: Mapping[str, str]
     app: Application[int]
 
     @property
@@ -85,16 +94,15 @@ def bindings(screen: Keyed) -> KeyBindings:
 def _writing(keys: KeyBindings, screen: Keyed, keyed: Condition, listed: Condition) -> None:
     buffer, menu = screen.buffer, screen.menu
 
-    @keys.add("c-j", filter=~keyed)
-    @keys.add("escape", "enter", filter=~keyed)
+    @_named(keys, screen, "newline", filter=~keyed)
     def _newline(event: KeyPressEvent) -> None:
         buffer.insert_text("\n")
 
-    @keys.add("enter", filter=~keyed)
+    @_named(keys, screen, "send", filter=~keyed)
     def _enter(event: KeyPressEvent) -> None:
         _send(screen, steer=False)
 
-    @keys.add("c-s", filter=~keyed)
+    @_named(keys, screen, "steer", filter=~keyed)
     def _steer(event: KeyPressEvent) -> None:
         _send(screen, steer=True)
 
@@ -115,38 +123,42 @@ def _writing(keys: KeyBindings, screen: Keyed, keyed: Condition, listed: Conditi
         chip = screen.pastes.chip_before(buffer.document.current_line_before_cursor)
         buffer.delete_before_cursor(chip or 1)
 
-    @keys.add("tab", filter=~keyed)
+    @_named(keys, screen, "complete", filter=~keyed)
     def _tab(event: KeyPressEvent) -> None:
         if menu.open:
             menu.take()
         else:
             menu.typed(asked=True)
 
-    @keys.add("up", filter=listed)
-    @keys.add("c-p", filter=listed)
+    @_named(keys, screen, "older", filter=listed)
     def _up(event: KeyPressEvent) -> None:
         menu.move(-1)
 
-    @keys.add("down", filter=listed)
-    @keys.add("c-n", filter=listed)
+    @_named(keys, screen, "newer", filter=listed)
     def _down(event: KeyPressEvent) -> None:
         menu.move(1)
 
-    @keys.add("up", filter=~listed)
-    @keys.add("c-p", filter=~listed)
+    @_named(keys, screen, "older", filter=~listed)
     def _older(event: KeyPressEvent) -> None:
         if buffer.document.cursor_position_row > 0:
             buffer.cursor_up()
         elif screen.talk.question is None and (text := screen.talk.recall.older(buffer.text)) is not None:
             screen.put(text)
 
-    @keys.add("down", filter=~listed)
-    @keys.add("c-n", filter=~listed)
+    @_named(keys, screen, "newer", filter=~listed)
     def _newer(event: KeyPressEvent) -> None:
         if buffer.document.cursor_position_row < buffer.document.line_count - 1:
             buffer.cursor_down()
         elif screen.talk.question is None and (text := screen.talk.recall.newer()) is not None:
             screen.put(text)
+
+    for name, usual in SHELL.items():
+        for key in keys_of(name, screen.meanings):
+            keys.add(*spelled(key), filter=~keyed)(get_by_name(usual))
+
+    @_freed(keys, screen, ~keyed)
+    def _nothing(event: KeyPressEvent) -> None:
+        """A default key that was given away does nothing any more."""
 
 
 def _wishes(keys: KeyBindings, screen: Keyed, asking: Condition, listed: Condition, empty: Condition) -> None:
@@ -171,9 +183,13 @@ def _wishes(keys: KeyBindings, screen: Keyed, asking: Condition, listed: Conditi
         else:
             screen.talk.perform(Leave())
 
-    @keys.add("?", filter=empty & ~asking)
+    @_named(keys, screen, "keys", filter=empty & ~asking)
     def _keys(event: KeyPressEvent) -> None:
         screen.talk.perform(ShowSheet("keys"))
+
+    @_named(keys, screen, "rewind", filter=~asking)
+    def _rewind(event: KeyPressEvent) -> None:
+        screen.talk.perform(PickRewind())
 
     @_named(keys, screen, "mode")
     def _cycle(event: KeyPressEvent) -> None:
@@ -210,8 +226,20 @@ def _named(
     """Binds every key that a name has, as the settings say."""
 
     def bind(pressed: Pressed) -> Pressed:
-        for spelled in keys_of(name, screen.keymap):
-            keys.add(*spelled, filter=filter, eager=eager)(pressed)
+        for key in keys_of(name, screen.meanings):
+            keys.add(*spelled(key), filter=filter, eager=eager)(pressed)
+        return pressed
+
+    return bind
+
+
+def _freed(keys: KeyBindings, screen: Keyed, filter: FilterOrBool) -> Callable[[Pressed], Pressed]:
+    """Binds the default keys that have no meaning now; Enter and the arrows keep what a text field makes of them."""
+
+    def bind(pressed: Pressed) -> Pressed:
+        for key in sorted(DEFAULTS - screen.meanings.keys() - {"enter", "up", "down"}):
+            if spelled(key) and not writes(key):
+                keys.add(*spelled(key), filter=filter)(pressed)
         return pressed
 
     return bind

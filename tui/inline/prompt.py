@@ -37,6 +37,7 @@ from agent.wire import MODE_NAMES, Meter
 from tui.alphabet import ascii_text
 from tui.attachments import Attached
 from tui.inline.editor import edited
+from tui.inline.keymap import meanings
 from tui.inline.keys import bindings
 from tui.inline.live import meter_rows
 from tui.inline.menu import Menu
@@ -65,7 +66,7 @@ class Screen:
     ) -> None:  # fmt: skip
         self._talk = talk
         self._ascii = ascii
-        self.keymap = keymap
+        self.meanings: Mapping[str, str] = meanings(keymap)
         self._held: list[Row] = []
         self._stashed: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
