@@ -30,7 +30,9 @@ from agent.model import (
     WantsTurns,
 )
 from agent.models.overflow import Overflow, of_rates, of_something_else, recognise
+from agent.models.plain_words import plain
 from agent.models.providers import is_own_address, key_variable
+from agent.models.refusal_words import BUSY, FILTERED, KEY, MONEY, RATED, UNKNOWN, wait_in
 from agent.models.turns_wanted import raised, wants_turns
 from agent.models.wording import is_page, page_title, words_of
 from agent.sanitise import one_line
@@ -66,25 +68,12 @@ _TIMEOUTS = frozenset(
 _MIDWAY = "MidStreamFallbackError"
 # Statuses of a request that could not be made into a prompt: llama.cpp calls that its own trouble.
 _REFUSED = frozenset({None, 400, 422, 500})
+# Statuses that say no more than "no": there the words decide.
+_UNSURE = frozenset({None, 400, 403, 412, 413, 422, 424, 429})
+# A wait up to this is no empty account, seconds: those fill up by the day.
+A_WHILE = 3_600
 # What client libraries say when all they know is the status.
 _SAYS_NOTHING = re.compile(r"(?:Client|Server) error '|Redirect response '|Error code: \d+$|Connection error\.?$")
-_MONEY = (
-    "insufficient_quota", "insufficient balance", "insufficient_balance", "insufficient credit", "billing",
-    "exceeded your current quota", "payment required", "credit balance", "out of credits", "can only afford",
-    "no credits", "arrearage",
-)  # fmt: skip
-_BUSY = ("overloaded", "server_error", "internal server error", "api_error", "unavailable", "temporarily", "capacity")
-_KEYLESS = (
-    "api_key client option must be set",
-    "missing api key",
-    "no api key",
-    "api key must be set",
-    "api key not found",
-)
-_UNKNOWN = (
-    "model_not_found", "no such model", "llm provider not provided", "not a valid model id", "model not found",
-    "unknown model", "is not supported by any provider", "invalid model name",
-)  # fmt: skip
 
 
 def error_from(described: Mapping[str, Any], endpoint: Endpoint) -> ModelError:
@@ -111,7 +100,9 @@ class _Failure:
         self.page = is_page(raw)
         self.words = words_of(None if self.page else self.body, "" if self.page else self.text)
         self.title = page_title(raw) if self.page else ""
-        self.said = " ".join([self.words.text, *self.words.codes, *texts]).lower()
+        # The provider's own words; the library's say something where there are none, and may repeat the request.
+        self.told = plain("\n".join([self.words.text, *self.words.codes]))
+        self.said = " ".join([self.told, *texts]).lower()
 
     def _status(self) -> int | None:
         """The server's own status. The library's wrappers put 500 or 503 over what has none."""
@@ -137,7 +128,7 @@ class _Failure:
             why = next((_NO_ANSWER[n] for n in reversed(self.names) if n in _NO_ANSWER), None)
             if why is not None and not self.midway:
                 return self._unreachable(why)
-        if self.status == 402 or (self._is(_MONEY) and self.status in (400, 403, 429, None)):
+        if self.status == 402 or (self.status in _UNSURE and self._about(MONEY) and not self._passes()):
             return self._no_credit()
         if self.midway and self.status in (None, 200, 500, 503):
             return self._midway()
@@ -147,8 +138,17 @@ class _Failure:
         """Whether a server's own error body is there: then it was reached."""
         return self.body not in (None, "", {}) and not (_TIMEOUTS & set(self.names))
 
-    def _is(self, wordings: tuple[str, ...]) -> bool:
-        return any(wording in self.said for wording in wordings)
+    def _about(self, kind: re.Pattern[str]) -> bool:
+        return bool(kind.search(self.told))
+
+    def _passes(self) -> bool:
+        """Whether what is spent comes back by itself: said per minute, or with a time to wait that anybody would."""
+        return bool(re.search(r"per[- ]minute", self.told)) or 0 < (self._wait() or 0) < A_WHILE
+
+    def _wait(self) -> float | None:
+        """Seconds it asks to wait, by its headers or its words."""
+        wait = retry_after(self.headers)
+        return wait_in(self.told, self.words.numbers) if wait is None else wait
 
     def _overflow(self) -> Overflow | None:
         found = recognise(self.status, self.body, self.text)
@@ -158,10 +158,15 @@ class _Failure:
 
     def _by_status(self) -> ModelError:
         status, name = self.status, self.endpoint.name
-        if self._is(_KEYLESS) and status in (None, 400, 401, 500):
+        if status in (None, 400, 401, 403, 500) and (self._about(KEY) or KEY.search(self.said)):
             return self._bad_key()
-        if self._is(_UNKNOWN) and status in (None, 400, 404, 500):
+        if status in (None, 400, 404, 422, 500) and (self._about(UNKNOWN) or "provider not provided" in self.said):
             return self._unknown_model()
+        if status in _UNSURE and status != 429:
+            if self._about(FILTERED):
+                return self._filtered()
+            if self._about(RATED):
+                return self._rate_limited()
         match status:
             case 401:
                 return self._bad_key()
@@ -177,7 +182,7 @@ class _Failure:
                 return self._too_long(Overflow(bytes=True))
             case 429:
                 return self._rate_limited()
-            case 408 | 504:
+            case 408 | 504 | 524:
                 return self._timed_out()
             case int() if 400 <= status < 500:
                 return BadRequest(
@@ -191,9 +196,9 @@ class _Failure:
 
     def _midway(self) -> ModelError:
         """An error after the stream had begun: reported by the server in the stream, or the stream broke."""
-        if self._is(("rate_limit", "rate limit")):
+        if "rate_limit" in self.said or "rate limit" in self.said:
             return self._rate_limited()
-        if self._is(_BUSY) and not self._broken():
+        if BUSY.search(self.said) and not self._broken():
             return self._overloaded()
         if self.page:
             return self._not_a_stream()
@@ -253,8 +258,14 @@ class _Failure:
             self._say(f"There is no model {self.endpoint.name}{where}. Check the name{hint}."), status=self.status
         )
 
+    def _filtered(self) -> ModelError:
+        return BadRequest(
+            self._say(f"{self.endpoint.name} does not answer this, by its rules about content. Say it in other words."),
+            status=self.status,
+        )  # fmt: skip
+
     def _rate_limited(self) -> ModelError:
-        wait = retry_after(self.headers)
+        wait = self._wait()
         when = f" It asks to wait {_duration(wait)}." if wait else " Try again in a moment."
         return RateLimited(
             self._say(f"{self.endpoint.name} limits how much may be asked at a time ({self.status or 429}).{when}"),

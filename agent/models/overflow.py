@@ -1,13 +1,12 @@
-"""Whether a refusal means that the request was too long, and which numbers it states. Pure.
+"""Whether a refusal means that the request was too long. Pure.
 
-Not a classifier of other errors (that is `errors_from`). Written from what providers send, because every client
-library misses some of it.
+Not a classifier of other errors (that is `errors_from`), nor the reader of its numbers (`lengths`). Written from what
+providers send, because every client library misses some of it.
 
 Invariants
  1. A rate limit, an account's limit, a limit on one string, on images, files, tools or on the answer alone is never
     an overflow.
- 2. `window` is a number the provider called its maximum. A wish for output, an overshoot ("by 12 tokens") or an error
-    code is none. No number is made up.
+ 2. A rate is known by its words, whatever the status; and so is a length.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from agent.models.lengths import LEAST_WINDOW, numbers_in
+from agent.models.plain_words import plain
 from agent.models.wording import Words, words_of
 
 
@@ -32,190 +33,163 @@ class Overflow:
 # Statuses that mean something else whatever the text says: keys, money, countries, time, rates.
 _OTHER_STATUSES = frozenset({401, 402, 403, 408, 429})
 
-# A smaller "window" is a code, a count of messages or an overshoot.
-_LEAST_WINDOW = 256
-
 _CODES = frozenset(
     {
         "context_length_exceeded", "exceed_context_size_error", "context_window_exceeded", "context_length_error",
         "model_context_window_exceeded", "context_window_exceeded_error", "max_context_length_exceeded",
-        "tokens_limit_reached", "prompt_too_long", "input_too_long", "context_too_long",
+        "tokens_limit_reached", "prompt_too_long", "input_too_long", "context_too_long", "tokens_too_long",
+        "request_too_long", "context_overflow", "max_prompt_tokens_exceeded", "model_max_prompt_tokens_exceeded",
     }
 )  # fmt: skip
 _SPELLED = frozenset(code.replace("_", "") for code in _CODES)
+# Fields that state a number beside the words.
+_WINDOW_FIELDS = (
+    "n_ctx",
+    "context_window",
+    "max_context_length",
+    "context_length",
+    "max_model_len",
+    "max_input_tokens",
+)
+_ASKED_FIELDS = ("n_prompt_tokens", "input_tokens", "prompt_tokens", "requested_tokens", "requested")
 _BYTE_CODES = frozenset({"request_too_large", "payload_too_large", "request_entity_too_large"})
 
+# How much may be asked in a time, or at all: whatever it counts, it is no window.
 _RATE = re.compile(
-    r"(?:tokens?|requests?|calls?|inputs?|messages?)(?: (?:per|a) | ?/ ?)(?:min|minute|day|hour|second|month|week)"
-    r"|per[- ](?:minute|day|hour|second|month)\b|\b(?:tpm|tpd|rpm|rpd|itpm)\b|rate[- _]?limit|\bquota\b"
-    r"|throttl|please wait|try again (?:in|after) \d|daily limit|credits?\b.{0,40}\b(?:afford|left|remain|balance)"
-    r"|can only afford|insufficient"
+    r"(?:tokens?|requests?|calls?|inputs?|messages?)(?: (?:per|a|each|every) | ?/ ?)(?:min|minute|day|hour|second"
+    r"|month|week)"
+    r"|per[- ](?:minute|day|hour|second|month)\b|\b(?:tpm|tpd|rpm|rpd|itpm)\b|rate[- _]?limit|\btoken rate\b|\bquota\b"
+    r"|throttl|please wait|try again (?:in|after) \d|(?:\bdaily|\bweekly|\bmonthly|\bhourly|\d-hour"
+    r"|usage)\b.{0,20}limit"
+    r"|(?:in|over|within) the (?:last|past) \d+ |credits?\b.{0,40}\b(?:afford|left|remain|balance)|can only afford"
+    r"|insufficient|concurren(?:t|cy)|too many requests|high (?:demand|traffic|load)|peak load|queue"
 )
+# One string, one file, a list, a name: limits of parts of a request …
 _ELSEWHERE = re.compile(
     r"string too long|string[_ ](?:above[_ ]max|too[_ ]long)|a string with length|string should have at most"
     r"|array too long|array_above_max"
     r"|too many (?:images?|tools?|files?|functions?|documents?|messages|requests|stop|pages|attachments?|parts|cache)"
-    r"|\d\s*(?:characters|chars|pixels|px|images|pages|files|items|elements|documents|tools|functions)\b"
     r"|\b(?:image|file|document|pdf|audio|video|attachment)s?\b.{0,60}"
     r"\b(?:too (?:large|big|long|many)|exceed\w*|maximum)"
     r"|(?:maximum|exceed\w*|max).{0,30}\b(?:image|file|pdf|audio|video)\b"
     r"|\b(?:description|name|title|schema|tool_call_id|user_id|metadata)\b.{0,60}\b(?:too long|exceeds?|at most|max)"
 )
+# … and whatever is counted in something else, unless the maximum is said to be the context's.
+_COUNTED = re.compile(
+    r"\d\s*(?:characters|chars|pixels|px|images|pages|files|items|elements|documents|tools|functions)\b"
+    r"|number of (?:messages|tools?|functions?|images?|files?|documents?|calls?|turns?|stop|blocks?|items|parts)\b"
+)
+_OF_CONTEXT = re.compile(r"context[ -](?:length|window|size)(?: is| of|:)? \(?\d")
 _BYTES = re.compile(
-    r"(?:request|payload|body|content|entity)(?: (?:entity|body|payload|size))?(?: is| was)? (?:too (?:large|big)"
+    r"message larger than max|request contains [^.]{0,40}too large|(?:request|payload|body|content"
+    r"|entity)(?: (?:entity|body|payload|size))?"
+    r"(?: is| was)? (?:too (?:large|big)"
     r"|exceeds? (?:the )?(?:max\w*|limit|allowed|size|\d))"
     r"|(?:maximum|max) (?:request|payload|body)(?: body)? size|request size limit|length limit exceeded"
 )
 # A length in bytes is none in tokens, however it is worded.
 _IN_BYTES = re.compile(r"\d ?(?:bytes|[kmg]i?b)\b")
 _SIZED = re.compile(
-    r"\b(?:request|payload|body|content|input|prompt|messages)\b.{0,60}"
+    r"\b(?:request|payload|body|content|input|prompt|messages?|result)\b.{0,60}"
     r"(?:exceed|(?:larger|bigger|more|greater) than|too (?:large|big|long)|\bover\b)"
 )
 
 # About the wished answer alone …
 _ANSWER = re.compile(
     r"max_?(?:completion_?|output_?|new_?)?tokens\b|max_tokens_to_sample|maximum tokens you requested"
-    r"|completion tokens|output tokens|budget_tokens|thinking budget"
+    r"|completion tokens|\boutput\b.{0,20}(?:tokens|length)|budget_tokens|thinking budget|max tokens must"
+    r"|maximum output"
 )
 # … unless the context is spoken of as well.
 _CONTEXT = re.compile(
-    r"context[ -](?:length|limit|window|size)|\bmodel(?:'s)? (?:length|context)|max_model_len|input (?:length|tokens?)"
-    r"|`inputs`|\bprompt\b|\bmessages\b"
+    r"context[ -](?:length|limit|window|size)|\bmodel(?:'s)? (?:length|context)|inputs? (?:length|tokens?)"
+    r"|`inputs`|\bprompt\b|\bmessages\b|\binput (?:\+|plus|and)"
 )
-
-_N = r"(\d{1,3}(?:[,_.'’ \u00a0\u202f]\d{3})+(?!\d)|\d+(?:\.\d+(?= ?[km]i?\b))?)(?: ?([km]i?)\b)?"
-_UNITS = {None: 1, "k": 1_000, "m": 1_000_000, "ki": 1_024, "mi": 1_048_576}
-_OF = r"(?: of| is| to| at|:| =|=|\()? ?\(?(?:only |about |approximately )?"
+# A negative wish, or none, is what is left of a window already full: nobody asks for that.
+_NOTHING_LEFT = re.compile(r"max_tokens must be at least 1, got (?:-|0\b)")
 
 # Says that the input is too long, without any number being needed.
+_INPUT = r"(?:prompt|inputs?|conversation|history|context|messages?)"
 _TOO_LONG = re.compile(
-    r"context[ -](?:length|window|size|limit)[^.\n]{0,60}(?:exceed|overflow|too (?:small|short))"
-    r"|(?:exceed\w*|larger than|longer than|greater than|beyond|over|outside)[^.\n]{0,60}"
+    r"context[ -](?:length|window|size|limit)[^.\n]{0,60}(?:exceed|overflow|reached|too (?:small|short))"
+    r"|context overflow"
+    r"|(?:not|n't) (?:fit|enough)\b[^.\n]{0,30}\bcontext|\bout of context\b|token capacity|maximum tokens exceeded"
+    r"|(?:exceed\w*|larger than|longer than|greater than|beyond|over|outside|reached)[^.\n]{0,60}"
     r"context[ -]?(?:length|window|size|limit)"
-    r"|maximum (?:context|prompt|model|input|sequence)[ -](?:token )?(?:length|window|size)|max_model_len"
+    r"|maximum (?:supported )?(?:context|prompt|model|input|sequence)[ -](?:token )?(?:length|window|size)"
     r"|context the overflows|context (?:length|window) (?:of|is) only|(?:model|context) window (?:is )?full"
-    r"|(?:prompt|input|inputs|conversation|history|context|messages?)\b(?: text| tokens?| length)*"
-    r"(?: is| are| was)?(?: way| far)? too (?:long|large|big|many)"
-    r"|(?:prompt|input|inputs|messages?|conversation|tokens?)\b[^.\n]{0,50}\bexceeds? (?:the )?(?:model(?:'s)? )?"
-    r"(?:max|limit|token limit|allowed)"
+    rf"|\b{_INPUT}\b(?: text| tokens?| length| content)*(?: (?:of|with|has) [\d,._']+k?(?: tokens?)?)?"
+    r"(?: [(+][^.\n]{0,60})?"
+    r"(?: is| are| was)?(?: way| far)? too (?:long|large|big|many)|(?:request|query) (?:is )?too long"
+    rf"|\b(?:{_INPUT}|tokens?)\b[^.\n]{{0,50}}\bexceeds? (?:the )?(?:model(?:'s)? )?(?:max|limit|length|token limit"
+    rf"|allowed)"
     r"|exceed\w* (?:the )?(?:model(?:'s)? )?(?:max\w* )?(?:input |prompt )?tokens? (?:limit|length|count)"
-    r"|(?:request|query) (?:is )?too long|(?:prompt|input) is longer than|longer than the model"
+    r"|(?:prompt|input) is longer than|longer than the model|cannot truncate prompt"
+    rf"|\b(?:{_INPUT}|tokens?)\b[^.\n]{{0,40}}(?:limit|maximum)[^.\n]{{0,30}}exceed"
+    r"|exceed\w* (?:the |its )?[\d,._' ]+k?[ -]tokens? (?:limit|context|window)|\d tokens? too (?:long|many)"
     r"|token (?:count|length)[^.\n]{0,40}exceed|exceeds? the maximum number of (?:input )?tokens"
     r"|(?:exceed|above|over)\w* (?:the )?(?:maximum|max|allowed) (?:input |prompt |total )?(?:token|sequence)"
-    r"|too many (?:input |prompt |total )?tokens|input tokens exceeded|range of input length"
+    r"|too[ _]many[ _](?:input |prompt |total )?tokens|input tokens exceeded|range of input length"
     r"|reduce (?:the )?(?:length|size) of (?:the |your )?(?:messages?|prompts?|inputs?|conversation|context)"
     r"|tokens? to keep from the initial prompt|model_context_window_exceeded|tokens_limit_reached"
-    r"|max_tokens must be at least 1, got -|`?inputs`? (?:tokens? )?(?:\+|must have)|exceed context limit"
+    r"|`?inputs`? (?:tokens? )?(?:\+|must have)|exceed context limit|max tokens of \d+ exceeded"
     r"|(?:token count|input tokens?)[^.\n]{0,60}only supports|request body too large for \S+ model"
+    rf"|\b(?:{_INPUT}|tokens?)\b[^.\n]{{0,30}}(?:cannot|must not|should not"
+    rf"|may not) exceed [^.\n]{{0,40}}\d ?k?\)? ?tokens?"
     r"|cannot exceed the total tokens|length of (?:the )?(?:prompt|input|messages)[^.\n]{0,40}exceed"
-    r"|\d\)? tokens?\b[^.\n]{0,30}(?:exceed|(?:more|larger|greater|longer) than|>)[^.\n]{0,50}"
-    r"(?:max|limit|context|window)"
+    r"|\d tokens?\b[^.\n]{0,30}(?:exceed|(?:more|larger|greater|longer) than|>)[^.\n]{0,50}(?:max|limit|context|window)"
     r"|total (?:message )?tokens?[^.\n]{0,50}exceed|current length is \S+ while limit"
+    r"|tokens? in (?:the |your )?(?:request|prompt|input)[^.\n]{0,20}(?:exceed|more than|over)"
 )
-
-# Input and wished answer against the window.
-_SUM = re.compile(rf"{_N} \+ {_N} > {_N}")
-# One number beyond another: the first is what was asked, the second the window. Not an overshoot ("by 12 tokens").
-_BEYOND = tuple(
-    re.compile(p)
-    for p in (
-        rf"{_N}\)?(?: (?:input |prompt |total )?tokens?)?\)?,? (?:which |that )?"
-        rf"(?:exceed(?:s|ed|ing)?|cannot exceed|goes over|is (?:larger|greater|longer|more) than|is above)"
-        rf"[^.\d]{{0,80}}(?<!by )(?<!by about ){_N}",
-        rf"{_N}(?: tokens?)? ?(?:>=?|/|vs\.?|(?:out )?of) ?(?:n_ctx: ?)?{_N}",
-    )
-)
-_WINDOW = tuple(
-    re.compile(p)
-    for p in (
-        rf"range of input length should be \[\d+, ?{_N}\]",
-        rf"max_model_len(?:gth)?{_OF}{_N}",
-        rf"(?:(?:context|model|sequence)[ -](?:token )?(?:length|window|size|limit|capacity)s?"
-        rf"|(?:max(?:imum)?|model) context)(?: limit| allowed| supported)?{_OF}{_N}",
-        # A bare "prompt length is N" is the prompt's own.
-        rf"(?:max(?:imum)?|allowed|supported|longest) (?:prompt|input)[ -](?:token )?(?:length|size|limit)s?{_OF}{_N}",
-        rf"context (?:length|window|size|limit) (?:of|for) \S+ is {_N}",
-        rf"{_N}[ -]?(?:tokens?)? (?:maximum context|max(?:imum)?\b|context (?:length|window|limit|size))",
-        rf"tokens? (?:limit|allowed|maximum)(?: for this model)?{_OF}{_N}",
-        rf"maximum number of (?:input |prompt )?tokens(?: allowed| supported)?{_OF}{_N}",
-        rf"(?:max(?:imum)?|allowed) (?:input |prompt |total |request )?(?:tokens?|size|allowed){_OF}{_N}",
-        rf"(?:limit|maximum)(?: for (?:this|the) model)?(?: is|:| of|=) ?(?:only )?{_N}",
-        rf"\((?:the )?(?:limit|max(?:imum)?):? {_N}(?: tokens?)?\)",
-        rf"(?:cannot|must not|can't|may not|should not) exceed {_N}",
-        rf"must (?:be|have) (?:<=?|less than|at most|no more than|under) ?{_N}",
-        rf"(?:supports?|accepts?|allows?|handles?)(?: only| input)?(?: of)? (?:up to|at most|a maximum of|only) {_N}",
-        rf"(?:at most|up to|no more than|more than) {_N} (?:input |prompt |total |context )?tokens?",
-        rf"(?:limit|maximum|max)(?: \w+)? \({_N} tokens?\)",
-        rf"{_N} tokens? (?:are )?available",
-        rf"\bmax(?:imum)?:? {_N} tokens?",
-    )
-)
-_ASKED = tuple(
-    re.compile(p)
-    for p in (
-        rf"messages resulted in {_N}",
-        rf"(?<![\d,.]){_N}(?: tokens?)? "
-        r"(?:in (?:the|your) (?:messages|prompt|input)|from the input)",
-        rf"{_N} (?:input|prompt) tokens?\b",
-        rf"{_N} `inputs` tokens?",
-        rf"{_N} tokens? (?:requested|long|were requested)\b",
-        rf"(?<!_)tokens \({_N}\) exceed",
-        rf"(?:input|prompt) tokens? count(?: is| of|:)? ?\(?{_N}",
-        rf"(?:number of input tokens|(?:input|prompt|total) length|current length is|input token count:?) ?\(?{_N}",
-        rf"(?:input|prompt)(?: tokens?)?(?:: ?| ?= ?){_N}",
-        rf"(?:request|input|prompt)s? ?\((?:length |of )?{_N}(?: tokens?)?\)",
-        rf"(?:prompt|input|conversation)(?: is)? too (?:long|large): ?{_N}",
-        rf"(?:contains?|has|have|received|given:?|got:?|requested:?|sent|will take|resulted in|token count (?:of|is)"
-        rf"|a total of|keep the first|used|uses|provided)(?: about| approximately| a total of)? {_N}"
-        r"(?! ?in the completion)",
-    )
-)
-# The input in parts, each named: "4999 of text input, 33863 of tool input".
-_PARTS = re.compile(rf"{_N}(?: tokens?)? of (?!the\b|your\b)\w+ input\b")
-# "context window exceeds limit (2013)": a code in brackets, no number of tokens.
-_CODE_IN_BRACKETS = re.compile(r"exceeds limit \(\d{4}\)")
-# What is said of the answer's own limit is no window.
-_ANSWER_NUMBER = re.compile(rf"{_N} (?:output|completion|generated|new) tokens?")
+# The answer's own limit, named.
 _ANSWER_LIMIT = re.compile(r"(?:max(?:imum)?|limit|at most|up to)[^.;]{0,40}(?:output|completion) tokens?")
+# What a comparison of two numbers has to be about, and what it must not: an account is no window.
+_SUBJECT = re.compile(r"\b(?:tokens?|prompt|context|sequence|conversation)\b")
+_ACCOUNT = re.compile(r"\b(?:account|plan|subscription|allowance|budget|cached content|organi[sz]ation)\b")
 
 
 def recognise(status: int | None, body: Any, text: str = "") -> Overflow | None:
     """What the refusal says about length, or None when it is about something else."""
     words = words_of(body, text)
-    said = " ".join(words.text.lower().split())
+    said = plain(words.text)
     if status in _OTHER_STATUSES or _rate(words, said):
         return None
-    by_code = _coded(words, said) or "n_ctx" in words.numbers
+    by_code = _coded(words) or "n_ctx" in words.numbers
     if not by_code and _elsewhere(words, said):
         return None
     in_bytes = bool(_IN_BYTES.search(said)) and "token" not in said
-    too_long = bool(_TOO_LONG.search(said)) or _compared(said)
+    too_long = bool(_TOO_LONG.search(said)) or bool(_NOTHING_LEFT.search(said)) or _compared(said)
     if not by_code and (in_bytes or not too_long):
-        sized = status == 413 or bool(_BYTE_CODES & set(words.codes)) or bool(_BYTES.search(said))
-        sized = sized or (in_bytes and (too_long or bool(_SIZED.search(said))))
-        return Overflow(bytes=True) if sized else None
+        return Overflow(bytes=True) if _sized(status, words, said, in_bytes=in_bytes, too_long=too_long) else None
     if not by_code and _answer_alone(said):
         return None
-    return _numbers(words, _CODE_IN_BRACKETS.sub("exceeds limit", said))
+    window, asked = numbers_in(said)
+    return Overflow(_field(words, _WINDOW_FIELDS) or window or _field(words, ("limit",)),
+                    _field(words, _ASKED_FIELDS) or asked)  # fmt: skip
 
 
 def of_rates(body: Any, text: str = "") -> bool:
     """Whether the refusal is about how much may be asked in a time, whatever its status: some say so with a 413."""
     words = words_of(body, text)
-    return _rate(words, " ".join(words.text.lower().split()))
+    return _rate(words, plain(words.text))
 
 
 def of_something_else(body: Any, text: str = "") -> bool:
     """Whether the refusal is about a limit that is not the window's, whatever a library took it for."""
     words = words_of(body, text)
-    said = " ".join(words.text.lower().split())
+    said = plain(words.text)
     return _rate(words, said) or _elsewhere(words, said) or _answer_alone(said)
 
 
+def _field(words: Words, names: tuple[str, ...]) -> int | None:
+    return next((words.numbers[name] for name in names if words.numbers.get(name, 0) >= LEAST_WINDOW), None)
+
+
 def _elsewhere(words: Words, said: str) -> bool:
-    found = _ELSEWHERE.search(" ".join([said, *words.codes]))
-    return bool(found) and not re.search(r"tokens? of image and text", said)
+    if "tokens of image and text" in said:
+        return False
+    counted = bool(_COUNTED.search(said)) and not _OF_CONTEXT.search(said)
+    return counted or bool(_ELSEWHERE.search(" ".join([said, *words.codes])))
 
 
 def _rate(words: Words, said: str) -> bool:
@@ -223,58 +197,30 @@ def _rate(words: Words, said: str) -> bool:
     return named or bool(_RATE.search(said))
 
 
-def _coded(words: Words, said: str) -> bool:
+def _coded(words: Words) -> bool:
     """Whether a code says it, however it is spelled; some servers send nothing but the code, as their message."""
-    return any(re.sub(r"[^a-z]", "", code) in _SPELLED for code in (*words.codes, *said.split()))
+    return any(re.sub(r"[^a-z]", "", code) in _SPELLED for code in (*words.codes, *words.text.lower().split()))
 
 
 def _compared(said: str) -> bool:
-    """Whether a maximum is named and a larger input, without a word that the one exceeds the other."""
-    window, asked = _first(_WINDOW, _ANSWER_NUMBER.sub("", said)), _first(_ASKED, said)
-    return window is not None and asked is not None and asked > window >= _LEAST_WINDOW
+    """Whether a maximum of tokens is named and a larger input, in words that are none of the above."""
+    window, asked = numbers_in(said)
+    return window is not None and asked is not None and asked > window and _about_length(said)
+
+
+def _about_length(said: str) -> bool:
+    return bool(_SUBJECT.search(said)) and not _ACCOUNT.search(said)
+
+
+def _sized(status: int | None, words: Words, said: str, *, in_bytes: bool, too_long: bool) -> bool:
+    """Whether it is about the size of the request as it is sent."""
+    if status == 413 or _BYTE_CODES & set(words.codes):
+        return True
+    return bool(_BYTES.search(said) and "token" not in said) or (in_bytes and (too_long or bool(_SIZED.search(said))))
 
 
 def _answer_alone(said: str) -> bool:
-    """Whether only the wished answer is too long. A negative wish is what is left of a window already overfull."""
-    if not _ANSWER.search(said) or "at least 1, got -" in said:
+    """Whether only the wished answer is too long."""
+    if not _ANSWER.search(said) or _NOTHING_LEFT.search(said):
         return False
-    return not _CONTEXT.search(said) or bool(_ANSWER_LIMIT.search(said) and _first(_ASKED, said) is None)
-
-
-def _numbers(words: Words, said: str) -> Overflow:
-    """The window and the input. What stands beyond what is surest, for the window; a named count is, for the input."""
-    window, asked = words.numbers.get("n_ctx"), words.numbers.get("n_prompt_tokens")
-    if found := _SUM.search(said):
-        numbers = _values(found)
-        return Overflow(window or numbers[2], asked or numbers[0])
-    asked = asked or sum(_values(part)[0] for part in _PARTS.finditer(said)) or _first(_ASKED, said)
-    said = _ANSWER_NUMBER.sub("", said)
-    for pattern in _BEYOND:
-        if (found := pattern.search(said)) and _values(found)[1] < _values(found)[0]:
-            beyond, within = _values(found)
-            asked, window = asked or beyond, window or within
-            break
-    window = window or _first(_WINDOW, said)
-    if window is not None and window < _LEAST_WINDOW:
-        window = None
-    return Overflow(window, asked)
-
-
-def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int | None:
-    for pattern in patterns:
-        if found := pattern.search(said):
-            return _values(found)[0]
-    return None
-
-
-def _values(found: re.Match[str]) -> list[int]:
-    """The numbers of a match. `128k` is at least 128,000, which is all that may be concluded from it."""
-    groups = found.groups()
-    return [_value(groups[i], groups[i + 1]) for i in range(0, len(groups), 2)]
-
-
-def _value(digits: str, unit: str | None) -> int:
-    if re.fullmatch(r"\d+\.\d+", digits) and unit:
-        whole, _, part = digits.partition(".")
-        return int(whole + part) * _UNITS[unit] // int(10 ** len(part))
-    return int(re.sub(r"\D", "", digits)) * _UNITS[unit]
+    return not _CONTEXT.search(said) or bool(_ANSWER_LIMIT.search(said) and numbers_in(said)[1] is None)

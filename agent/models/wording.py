@@ -15,12 +15,13 @@ from typing import Any
 # What is said comes first; behind it may follow a web page or the whole request.
 MOST_CHARACTERS = 2_000
 
-# Deepest nesting seen is 4: a gateway's error holding a provider's error as JSON text.
-MOST_DEPTH = 8
+# A provider's error as JSON text inside a gateway's is 5 deep; a gateway behind a gateway is 9. Beyond is an echo.
+MOST_DEPTH = 12
 
 _SAYING = frozenset(
     {"message", "error", "errors", "detail", "details", "msg", "error_message", "error_description", "reason", "raw",
-     "metadata", "title", "description", "body", "fault", "response", "innererror", "inner_error", "cause"}
+     "metadata", "title", "description", "body", "fault", "response", "innererror", "inner_error", "cause", "error_msg",
+     "errormsg", "errormessage", "status_msg", "base_resp", "exception"}
 )  # fmt: skip
 _CODES = frozenset({"code", "type", "status", "error_code", "__type", "error_type"})
 _TAG = re.compile(r"<[^>]*>")
@@ -85,7 +86,7 @@ def parsed(value: Any) -> Any:
             found, _ = json.JSONDecoder().raw_decode(value, start)
         except ValueError:
             continue
-        if isinstance(found, dict) and _SAYING & found.keys():
+        if isinstance(found, dict) and any(str(key).lower() in _SAYING for key in found):
             return found
         if isinstance(found, list) and found and isinstance(found[0], dict):
             return found
@@ -109,8 +110,9 @@ def _walk(value: Any, key: str, depth: int) -> Iterator[tuple[str, str | int]]:
         return
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            if name in _SAYING or name in _CODES or isinstance(inner, int):
-                yield from _walk(inner, name, depth + 1)
+            known = str(name).lower()
+            if known in _SAYING or known in _CODES or isinstance(inner, int):
+                yield from _walk(inner, known, depth + 1)
     elif isinstance(value, list):
         for inner in value[:20]:
             yield from _walk(inner, key, depth + 1)
