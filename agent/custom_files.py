@@ -57,6 +57,11 @@ class CustomCommand:
     theirs: bool
     hides: bool = False
 
+    @property
+    def whose(self) -> str:
+        """Where it comes from."""
+        return ("the project's, instead of yours" if self.hides else "the project's") if self.theirs else "yours"
+
     def message(self, typed: str) -> str:
         """The text to be sent for what was typed behind the name. Raises `BadWords`."""
         typed = typed.strip()

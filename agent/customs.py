@@ -1,6 +1,7 @@
-"""Sending a command of the user's own: which file a message names, its text, and the yes that a project's file needs.
+"""Sending what a `/name` stands for: a file of the user's or the project's, or a prompt of an MCP server.
 
-Not the files (that is `agent.custom_files`). A message that names no command is a message.
+Not the files (that is `agent.custom_files`) and not the servers (`agent.from_servers`). A message that names no command
+is a message.
 
 Invariants
  1. A project's file is sent in the user's name only after a yes to exactly its content.
@@ -10,22 +11,15 @@ Invariants
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from agent.custom_files import BadWords, CustomCommand, read_commands, typed_name
 from agent.ending import End
+from agent.from_servers import prompted
+from agent.message import Message
 from agent.session import Session
 from agent.settings.projects import unhidden
 from agent.trust import Trust, fingerprint
 from agent.wire import Proposed, Returned
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What is sent. `typed` is what was typed where the text was made from it, else None."""
-
-    text: str
-    typed: str | None = None
 
 
 async def resolved(session: Session, text: str) -> Message | End:
@@ -37,7 +31,7 @@ async def resolved(session: Session, text: str) -> Message | End:
     found = await asyncio.to_thread(read_commands, session.kit.places, session.workspace.folder)
     command = found.commands.get(name)
     if command is None:
-        return Message(text)
+        return await prompted(session, name, rest, text) or Message(text)
     if command.theirs and not Trust(session.kit.places).holds(command.path, command.content):
         return _proposed(session, command, text)
     try:

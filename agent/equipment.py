@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 from agent import late
+from agent.mcp.held import Held
 from agent.mcp.names import server_of, server_part
-from agent.mcp.servers import Held
 from agent.session import Session
 from agent.wire import ServerRow, ToolRow, ToolsListed
 from compaction.tokens import CALL, OUR_TOOLS, calibration, scaled, tool_parts
@@ -50,5 +50,7 @@ def _server(held: Held, tools: tuple[ToolRow, ...]) -> ServerRow:
     offers = None if held.tools is None else len(held.tools)
     log = str(held.log) if held.server.command else ""
     return ServerRow(
-        held.name, held.state, held.why, held.server.shown, held.said, offers, len(mine), sum(mine), log
+        held.name, held.state, held.why, held.server.shown, held.said, offers, len(mine), sum(mine), log,
+        tuple(f"/{one.name} {one.arguments}".rstrip() for one in held.prompts or ()),
+        tuple(f"@{one.name}" for one in held.resources or ()),
     )  # fmt: skip

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 
 from agent import alternating, compactor, job_news, late
 from agent.admission import admit, prompt_tokens, unusable
-from agent.customs import Message, resolved
+from agent.customs import resolved
 from agent.ending import End
+from agent.from_servers import joined, returned
 from agent.hooks import asking as hooks
-from agent.mentions import expand, pictures
+from agent.mentions import pictures
+from agent.message import Message
 from agent.model import (
     CallGrowing,
     ContextOverflow,
@@ -93,11 +95,12 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
 
 
 async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
-    message = await resolved(session, text)
+    with returned(session, text):
+        message = await resolved(session, text)
     if isinstance(message, End):
         return message
     try:
-        images = (*images, *pictures(message.text, session.workspace.folder))
+        images = (*images, *_named_pictures(session, message))
         problem = unusable(images) or (session.blind() if images else None)
     except Refused as refused:
         problem = str(refused)
@@ -108,7 +111,9 @@ async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
     if heard.blocked:
         return _blocked(session, text, heard.blocked)
     await late.join_free(session)
-    said = admit(session, expand(message.text, session.workspace.folder, session.warn), images)
+    with returned(session, text):
+        whole, theirs = await joined(session, message)
+    said = admit(session, whole, (*images, *theirs))
     said = replace(said, typed=message.typed)
     refusal = check_prompt(session.view, session.ruler, session.budget, prompt_tokens(session, said))
     if refusal is not None:
@@ -192,7 +197,7 @@ def _filled(session: Session, reply: Reply) -> bool:
 
 async def _steered(session: Session) -> bool:
     """Takes in what the user steered with: it joins the running turn. Whether there was anything."""
-    joined = False
+    any_joined = False
     while session.steered:
         message = await resolved(session, session.steered[0])
         if isinstance(message, End):
@@ -202,19 +207,20 @@ async def _steered(session: Session) -> bool:
         if heard.blocked:
             _blocked(session, session.steered.pop(0), heard.blocked)
             continue
-        said = admit(session, expand(message.text, session.workspace.folder, session.warn), _pictured(session, message))
+        whole, theirs = await joined(session, message)
+        said = admit(session, whole, (*_pictured(session, message), *theirs))
         # Taken off once it is on its way to the disk: an interrupt at this await leaves it in one place only.
         del session.steered[0]
         await session.append(replace(said, how="steered", typed=message.typed))
         await hooks.join_message(session, heard)
-        joined = True
-    return joined
+        any_joined = True
+    return any_joined
 
 
 def _pictured(session: Session, message: Message) -> tuple[str, ...]:
     """The pictures of a message that joins a turn; one that cannot be sent is said, and the words go without it."""
     try:
-        images = pictures(message.text, session.workspace.folder)
+        images = _named_pictures(session, message)
         problem = session.blind() if images else None
     except Refused as refused:
         problem = str(refused)
@@ -222,6 +228,10 @@ def _pictured(session: Session, message: Message) -> tuple[str, ...]:
         session.warn(problem)
         return ()
     return images
+
+
+def _named_pictures(session: Session, message: Message) -> tuple[str, ...]:
+    return () if message.foreign else pictures(message.text, session.workspace.folder)
 
 
 async def _answered(session: Session, place: Place) -> Reply | None:

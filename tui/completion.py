@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Literal
 
 from tui.commands import ELSEWHERE, TABLE, SlashCommand
-from tui.customs import Custom, about, hint
+from tui.customs import Custom, Named, about, hint
 from tui.plain import one_line, safe
 
 # More than fits on any screen helps nobody choose.
 SHOWN = 50
+
+# Resources of servers that are named before anything is typed: files are mentioned far more often.
+FEW = 10
 
 # What being likely is worth beside how well a candidate fits: less than fitting in one piece, which is worth 40.
 LIKELY = 25
@@ -88,9 +91,18 @@ def _slash(row: SlashCommand) -> Candidate:
     return Candidate(insert, f"/{row.name} {row.arguments}".rstrip(), row.help, run=optional)
 
 
-def paths(query: str, files: Sequence[str]) -> list[Candidate]:
-    """Files for `query`, best first."""
-    return [Candidate(f"@{path} ", path) for path in rank(query, files)]
+def paths(query: str, files: Sequence[str], resources: Sequence[Named] = ()) -> list[Candidate]:
+    """Files and servers' resources for `query`, best first."""
+    said = {resource.name: one_line(resource.description, 100) for resource in resources}
+    few = min(len(said), FEW)
+    found = rank(query, [*files, *said]) if query else [*files[: SHOWN - few], *list(said)[:few]]
+    return [Candidate(_mention(name) if name in said else f"@{name} ", name, said.get(name, "")) for name in found]
+
+
+def _mention(name: str) -> str:
+    """How a resource is written in a message: in quotation marks where its name would end too early."""
+    plain = re.fullmatch(r"""[^\s"'`<>|;,()\[\]{}]+""", name) and not name.endswith((".", ":", "!", "?"))
+    return f"@{name} " if plain or '"' in name else f'@"{name}" '
 
 
 def earlier(query: str, messages: Sequence[str]) -> list[Candidate]:

@@ -1,4 +1,5 @@
-"""The user's own commands as both screens know them: listed for completion and help, told from mistakes when typed.
+"""Commands that are not the program's own, as both screens know them: files of the user's or the project's, and prompts
+of MCP servers. Listed for completion and help, told from mistakes when typed.
 
 Not the files (the worker reads those again when one is sent). What was read last is kept; `read` reads anew.
 """
@@ -15,7 +16,7 @@ from tui.plain import one_line
 
 
 class Custom(Protocol):
-    """One command: what is used of `agent.reading.CustomCommand`."""
+    """One command: what is used of `agent.custom_files.CustomCommand` and `agent.mcp.prompts.Prompt`."""
 
     @property
     def name(self) -> str: ...
@@ -24,15 +25,23 @@ class Custom(Protocol):
     @property
     def arguments(self) -> str: ...
     @property
-    def theirs(self) -> bool: ...
+    def whose(self) -> str: ...
+
+
+class Named(Protocol):
+    """Something that can be mentioned with an @: what is used of `agent.mcp.prompts.Resource`."""
+
     @property
-    def hides(self) -> bool: ...
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
 
 
 class Reads(Protocol):
     """What is used of `agent.reading.Reading`."""
 
     def commands(self, taken: Collection[str]) -> tuple[Sequence[Custom], Sequence[str]]: ...
+    def resources(self) -> Sequence[Named]: ...
 
 
 @dataclass(slots=True)
@@ -51,6 +60,10 @@ class Customs:
         fresh = [problem for problem in problems if problem not in self._told]
         self._told.update(fresh)
         return fresh
+
+    def resources(self) -> Sequence[Named]:
+        """What servers offer to be mentioned, at this moment."""
+        return () if self.source is None else self.source.resources()
 
     def parse(self, text: str) -> Wish:
         """What a line asks for. A name nobody knows is looked for once more: its file may be a moment old."""
@@ -79,6 +92,5 @@ def hint(row: Custom) -> str:
 
 def about(row: Custom) -> str:
     """Its description, and whose it is."""
-    whose = ("the project's, instead of yours" if row.hides else "the project's") if row.theirs else "yours"
     said = one_line(row.description, 100)
-    return f"{said} ({whose})" if said else f"({whose})"
+    return f"{said} ({row.whose})" if said else f"({row.whose})"

@@ -18,9 +18,10 @@ from agent.wire import Appended, Choice, Command, Event, Opened, Submit
 from compaction.cache import Prices
 from compaction.records import UserSaid
 from tui.actions import PickSession, Wish
+from tui.customs import Custom, Named
 
 if TYPE_CHECKING:
-    from agent.reading import AtHand, Changed, CustomCommand, Hit, Memory, ModelRow, RequestRow, SessionRow, Whole
+    from agent.reading import AtHand, Changed, Hit, Memory, ModelRow, RequestRow, SessionRow, Whole
 
 # Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
 REMEMBERED = 2_000
@@ -102,7 +103,9 @@ class Looks(Protocol):
 
     def keep_image(self, data: bytes) -> Path: ...
 
-    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]: ...
+    def commands(self, taken: Collection[str]) -> tuple[Sequence[Custom], Sequence[str]]: ...
+
+    def resources(self) -> Sequence[Named]: ...
 
 
 class Sessions(Protocol):

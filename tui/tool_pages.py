@@ -5,12 +5,17 @@ Not the figures (those come finished from the worker) and no widget.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agent.wire import ServerRow, ToolsListed
 from tui.plain import one_line, plural, safe, tokens
 from tui.present import sentence
 
 # The longest name a provider takes, and two blanks; a narrow screen wraps.
 NAME = 66
+
+# Prompts and resources of a server that are named; the completion knows them all.
+FEW = 8
 
 NO_SERVERS = """\
 No MCP server is configured. A table in config.toml brings one:
@@ -67,4 +72,13 @@ def _server(server: ServerRow) -> list[str]:
     lines = [f"{safe(server.name)}  {one_line(state + said)}", f"    {safe(server.what)}"]
     if server.state != "off" or server.tools:
         lines.append(f"    {held}")
+    lines += _named("prompt", server.prompts) + _named("resource", server.resources)
     return [*lines, f"    log: {safe(server.log)}"] if server.log else lines
+
+
+def _named(what: str, names: Sequence[str]) -> list[str]:
+    """What of a kind a server offers, a line each, as it is typed; the first few."""
+    if not names:
+        return []
+    lines = [f"    {plural(len(names), what)}:", *(f"      {one_line(name, 100)}" for name in names[:FEW])]
+    return [*lines, f"      … {len(names) - FEW} more"] if len(names) > FEW else lines

@@ -1,4 +1,4 @@
-"""One MCP server as the child process holds it: connected, listed, called, followed, ended. Alone with the library.
+"""One MCP server as the child process holds it: connected, listed, asked, followed, ended. Alone with the library.
 
 Not the process (that is `host`) and no policy: no retry, no back-off, no judgement of what a server says.
 
@@ -6,25 +6,42 @@ Invariants
  1. Whatever ends a connection, the library's own shutdown runs: input closed, then the process group ended.
  2. A call that is cancelled or too late is cancelled at the server; the connection goes on.
  3. A server's standard error goes to a file of its own, never to ours.
+ 4. Should this process be killed, what `guard` watches is ended all the same, a server that hears nothing included.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TIMEOUT, create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from mcp.types import Implementation, ToolListChangedNotification
+from mcp.types import (
+    Implementation,
+    PromptListChangedNotification,
+    ResourceListChangedNotification,
+    ToolListChangedNotification,
+)
 
+from agent.mcp.plain_values import (
+    MOST_LISTED,
+    answer_of,
+    contents_of,
+    messages_of,
+    prompt_row,
+    resource_row,
+    tool_row,
+)
+from agent.mcp.refusals import turned_away
 from agent.models.pipe import Message
+from agent.tools.processes import MARK, Family, Guard
 
 # Pages of a list: the library's own bound for the same walk.
 PAGES = 100
@@ -35,11 +52,8 @@ SETTLE = 0.2
 # One that never stops saying so is asked ever more seldom; seconds.
 LONGEST_PAUSE = 60.0
 
-# Characters of one text of a result: what is shown is a preview anyway, and what is kept should open in an editor.
-MOST_TEXT = 10_000_000
-
-# Deeper schemas and results are no data but an attack on JSON readers; levels.
-DEEPEST = 64
+# Signs of life give a call more time, up to so many times what it has; a server that counts for ever is stopped.
+MOST_PATIENCE = 10
 
 # Above this a server's log is emptied when it starts; bytes.
 LOG_BYTES = 1_000_000
@@ -51,6 +65,11 @@ LOG_FLOOD, LOG_LOOK = 10 * LOG_BYTES, 2.0
 
 # How it is said that a connection or its session is no more: by the library, and by servers in common use.
 _LOST = re.compile(r"connection closed|session (terminated|not found|expired)|(invalid|unknown|no valid) session", re.I)
+
+
+_LISTS = (ToolListChangedNotification, PromptListChangedNotification, ResourceListChangedNotification)
+
+T = TypeVar("T")
 
 
 class Ended(Exception):
@@ -101,10 +120,10 @@ class _Read:
 
 
 class Connection:
-    """One server. `run` is its life, in a task of its own; `changed` gets each new list."""
+    """One server. `run` is its life, in a task of its own; `changed` gets its lists whenever one is new."""
 
-    def __init__(self, spec: Mapping[str, Any], changed: Callable[[list[Message]], None]) -> None:
-        self._spec, self._changed = spec, changed
+    def __init__(self, spec: Mapping[str, Any], changed: Callable[[Message], None], guard: Guard) -> None:
+        self._spec, self._changed, self._guard = spec, changed, guard
         self._client: Any = None
         self._news = asyncio.Event()
         self._stop = asyncio.Event()
@@ -129,33 +148,67 @@ class Connection:
                         message_handler=self._hear,
                     )
                 )  # fmt: skip
-                listed = await self._list()
+                listed = await self._lists()
             stack.callback(self._follow().cancel)
             info = self._client.server_info
             said = "" if info is None else f"{info.name} {info.version}"
-            self.started.set_result({"tools": listed, "server": said})
+            self.started.set_result({**listed, "server": said})
             pause = SETTLE
             while not self._stop.is_set():
                 await self._news.wait()
                 self._news.clear()
                 if not self.over:
                     await asyncio.sleep(pause)
-                    self._changed(await self._list())
+                    self._changed(await self._lists())
                     pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> Message:
-        """One call. Raises `Ended`, `TimeoutError`, and what the library raises."""
+    async def call(self, call: Message, tell: Callable[[Message], None]) -> Message:
+        """One call of a tool; `tell` gets what it says of its progress. Raises as `_asked` does."""
+        seconds, loop = call["timeout"], asyncio.get_running_loop()
+        latest = loop.time() + MOST_PATIENCE * seconds
+        over = False
+
+        async def heard(done: float, total: float | None, said: str | None) -> None:
+            if not over:
+                limit.reschedule(min(loop.time() + seconds, latest))
+                tell({"done": done, "total": total, "said": said})
+
+        async with asyncio.timeout(seconds) as limit:
+            try:
+                client = self._open()
+                asked = client.call_tool(call["tool"], dict(call["arguments"]), progress_callback=heard)
+                return answer_of(await self._asked(asked))
+            finally:
+                over = True
+
+    async def prompt(self, call: Message) -> Message:
+        """One prompt, filled in. Raises as `_asked` does."""
+        async with asyncio.timeout(call["timeout"]):
+            return messages_of(await self._asked(self._open().get_prompt(call["prompt"], dict(call["arguments"]))))
+
+    async def read(self, call: Message) -> Message:
+        """One resource. Raises as `_asked` does."""
+        async with asyncio.timeout(call["timeout"]):
+            asked = self._open().read_resource(call["uri"], cache_mode="bypass")
+            return contents_of(await self._asked(asked))
+
+    def _open(self) -> Any:
         if self.over or self._client is None:
             raise Ended
+        return self._client
+
+    async def _asked(self, asked: Awaitable[T]) -> T:
+        """The answer. Raises `Ended`, `TimeoutError`, `Failed`, and what the library raises."""
         try:
-            async with asyncio.timeout(seconds):
-                return answer_of(await self._client.call_tool(tool, dict(arguments)))
+            return await asked
         except MCPError as error:
             # Not by its code, which servers use for failures of their own. A session that a restarted server does not
             # know is only ever lost over HTTP.
             if self._stop.is_set() or (self._spec["url"] and _LOST.search(error.error.message)):
                 self.end()
                 raise Ended from error
+            if away := turned_away(self._refused, self._spec["headers"]):
+                raise Failed(away) from error
             raise
 
     async def _transport(self, stack: AsyncExitStack) -> Any:
@@ -170,9 +223,14 @@ class Connection:
         command, *rest = spec["command"]
         log = stack.enter_context(_log(spec["log"]))
         stack.callback(asyncio.ensure_future(_bounded(log)).cancel)
+        # Watched before it exists, by its mark: its number is known only to the library.
+        family = Family(0, secrets.token_hex(8))
+        self._guard.watch(family)
+        stack.callback(self._guard.forget, family)
         server = StdioServerParameters(
-            command=command, args=rest, env=dict(spec["env"]), cwd=spec["cwd"] or None, encoding_error_handler="replace"
-        )
+            command=command, args=rest, env={**spec["env"], MARK: family.mark}, cwd=spec["cwd"] or None,
+            encoding_error_handler="replace",
+        )  # fmt: skip
         return stdio_client(server, errlog=log)
 
     async def _note(self, response: Any) -> None:
@@ -181,90 +239,63 @@ class Connection:
 
     def failure(self, error: BaseException) -> Exception:
         """Why it could not be connected, with what HTTP said."""
+        if away := turned_away(self._refused, self._spec["headers"]):
+            return Failed(away)
         return Failed(why(error) + (f" (HTTP {self._refused})" if self._refused is not None else ""))
 
-    async def _list(self) -> list[Message]:
-        tools: list[Message] = []
+    async def _lists(self) -> Message:
+        """All that it offers. A server that cannot list its prompts or resources is used for its tools."""
+        offers, client = self._client.server_capabilities, self._client
+        lists: Message = {"tools": [], "prompts": [], "resources": []}
+        if offers.tools is not None:
+            lists["tools"] = [tool_row(one) for one in await self._pages(client.list_tools, "tools")]
+        for kind, offered, ask, row in (
+            ("prompts", offers.prompts, client.list_prompts, prompt_row),
+            ("resources", offers.resources, client.list_resources, resource_row),
+        ):
+            try:
+                found = [] if offered is None else await self._pages(ask, kind, MOST_LISTED)
+            except MCPError:
+                found = []
+            lists[kind] = [row(one) for one in found]
+        return lists
+
+    async def _pages(self, ask: Callable[..., Awaitable[Any]], kind: str, most: int | None = None) -> list[Any]:
+        found: list[Any] = []
         cursor: str | None = None
-        if self._client.server_capabilities.tools is None:
-            return tools
         for _ in range(PAGES):
-            page = await self._client.list_tools(cursor=cursor, cache_mode="bypass")
-            tools += [_described(tool) for tool in page.tools]
+            page = await ask(cursor=cursor, cache_mode="bypass")
+            found += getattr(page, kind)
             cursor = page.next_cursor
-            if cursor is None:
+            if cursor is None or (most is not None and len(found) >= most):
                 break
-        return tools
+        return found[:most]
 
     async def _hear(self, message: Any) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, _LISTS):
             self._news.set()
 
     def _follow(self) -> asyncio.Task[None]:
         """Newer servers tell of a changed list only to those who listen; where that is not offered, nothing is lost."""
+        offers = self._client.server_capabilities
+        told = {
+            f"{kind}_list_changed": True
+            for kind in ("tools", "prompts", "resources")
+            if (offer := getattr(offers, kind)) is not None and offer.list_changed
+        }
 
         async def follow() -> None:
-            async with self._client.listen(tools_list_changed=True) as events:
+            async with self._client.listen(**told) as events:
                 async for _ in events:
                     self._news.set()
 
         async def nothing() -> None:
             return None
 
-        tools = self._client.server_capabilities.tools
-        listens = self._client.session.discover_result is not None and tools is not None and tools.list_changed
+        listens = self._client.session.discover_result is not None and told
         task = asyncio.ensure_future(follow() if listens else nothing())
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         return task
-
-
-def answer_of(result: Any) -> Message:
-    """A result as plain values: `texts`, `images` as [kind, base64], `failed`."""
-    texts: list[str] = []
-    images: list[list[str]] = []
-    for block in result.content:
-        match block.type:
-            case "text":
-                texts.append(_cut(block.text))
-            case "image":
-                images.append([block.mime_type, block.data])
-            case "audio":
-                texts.append(f"[audio ({block.mime_type}), which cannot be passed on]")
-            case "resource_link":
-                texts.append(f"[resource {block.name}: {block.uri}]")
-            case "resource":
-                inside = block.resource
-                text = getattr(inside, "text", None)
-                texts.append(_cut(text) if text is not None else f"[resource {inside.uri}, which is no text]")
-            case other:
-                texts.append(f"[a part of the unknown kind {other}]")
-    if not any(text.strip() for text in texts) and result.structured_content is not None:
-        deep = deeper_than(result.structured_content, DEEPEST)
-        texts = ["[a result nested too deep]" if deep else json.dumps(result.structured_content, ensure_ascii=False)]
-    return {"texts": texts, "images": images, "failed": bool(result.is_error)}
-
-
-def _cut(text: str) -> str:
-    left = len(text) - MOST_TEXT
-    return text if left <= 0 else f"{text[:MOST_TEXT]}\n[{left:,} more characters were cut off]"
-
-
-def _described(tool: Any) -> Message:
-    hints = tool.annotations
-    schema = tool.input_schema
-    return {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "schema": {} if deeper_than(schema, DEEPEST) else schema,
-        "reads": hints is not None and hints.read_only_hint is True,
-    }
-
-
-def deeper_than(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested deeper than that."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels < 0 or any(deeper_than(one, levels - 1) for one in inner)
 
 
 def _log(path: str) -> TextIO:

@@ -4,13 +4,17 @@ Run by `servers` as `python -P -m agent.mcp.host SECONDS`, SECONDS being the tim
 
 In:  {"id", "op": "start", "call": {a server, its `log` and `patience`}}     {"id", "op": "stop", "call": {"name"}}
      {"id", "op": "call", "call": {"name", "tool", "arguments", "timeout"}}  {"id", "op": "cancel"}
+     {"id", "op": "prompt", "call": {"name", "prompt", "arguments", "timeout"}}
+     {"id", "op": "read", "call": {"name", "uri", "timeout"}}
 Out: {"op": "ready"} · {"op": "failed", "why"} · {"op": "beat"} while something is open
-     for each question one of {"id", "done": …}, {"id", "error": {"why", "ended"}}, {"id", "cancelled": true}
-     {"op": "changed", "name", "tools"} · {"op": "ended", "name", "why"}: unasked
+     for each question one of {"id", "done": …}, {"id", "error": {"why", "ended"}}, {"id", "cancelled": true};
+     before that, for a call, any number of {"id", "pieces": [], "progress": {"done", "total", "said"}}
+     {"op": "changed", "name", "tools", "prompts", "resources"} · {"op": "ended", "name", "why"}: unasked
 
 Invariants
  1. When its input ends it ends every server as the library does (input closed, then the whole process group) and
-    then itself, in `LONGEST_END` seconds at most, whatever its parent does meanwhile.
+    then itself, in `LONGEST_END` seconds at most, whatever its parent does meanwhile. Killed, it leaves that to a
+    guard.
  2. Nothing but messages is written to the output pipe; values of variables and headers are in none of them.
  3. A server that hangs holds up no other.
 """
@@ -30,6 +34,9 @@ from agent.models.pipe import Lines, Message, encode, own_pipes, write_all
 # The library waits 2 s after closing a server's input, and 2 s more after SIGTERM; then it kills. Seconds.
 LONGEST_END = 8.0
 
+# Seconds between two words of a call's progress: more often than a screen is drawn helps nobody.
+PACE = 0.1
+
 # A proxy set for the outside world must not be asked for servers on this machine.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -43,6 +50,7 @@ class Host:
         self._lives: dict[str, tuple[Any, asyncio.Task[None]]] = {}
         self._tasks: dict[int, asyncio.Task[Message]] = {}
         self._beating: asyncio.TimerHandle | None = None
+        self._guard = library.Guard()
 
     def take(self, message: Message) -> None:
         """Acts on one message from the parent."""
@@ -53,8 +61,7 @@ class Host:
             else:
                 self._send({"id": id, "cancelled": True})
             return
-        work = {"start": self._start, "call": self._call, "stop": self._stopped}[message["op"]]
-        task = self._loop.create_task(work(message["call"]))
+        task = self._loop.create_task(self._work(id, message["op"], message["call"]))
         self._tasks[id] = task
         task.add_done_callback(lambda ended: self._answer(id, ended))
         if self._beating is None:
@@ -68,11 +75,30 @@ class Host:
         if lives:
             await asyncio.wait(lives, timeout=LONGEST_END)
 
+    async def _work(self, id: int, op: str, call: Message) -> Message:
+        match op:
+            case "start":
+                return await self._start(call)
+            case "stop":
+                return await self._stopped(call)
+            case "call":
+                paced = Paced(self._loop, lambda said: self._send({"id": id, "pieces": [], "progress": said}))
+                return await self._of(call).call(call, paced)  # type: ignore[no-any-return]
+            case "prompt":
+                return await self._of(call).prompt(call)  # type: ignore[no-any-return]
+            case _:
+                return await self._of(call).read(call)  # type: ignore[no-any-return]
+
+    def _of(self, call: Message) -> Any:
+        if call["name"] not in self._lives:
+            raise self._library.Ended
+        return self._lives[call["name"]][0]
+
     async def _start(self, call: Message) -> Message:
         name = call["name"]
         await self._stopped(call)
         connection = self._library.Connection(
-            call, lambda tools: self._send({"op": "changed", "name": name, "tools": tools})
+            call, lambda lists: self._send({"op": "changed", "name": name, **lists}), self._guard
         )
         life = self._loop.create_task(connection.run(call["patience"]))
         self._lives[name] = (connection, life)
@@ -84,12 +110,6 @@ class Host:
         if error is None or isinstance(error, TimeoutError):
             raise error or self._library.Ended
         raise connection.failure(error)
-
-    async def _call(self, call: Message) -> Message:
-        if call["name"] not in self._lives:
-            raise self._library.Ended
-        connection, _ = self._lives[call["name"]]
-        return await connection.call(call["tool"], call["arguments"], call["timeout"])  # type: ignore[no-any-return]
 
     async def _stopped(self, call: Message) -> Message:
         if call["name"] in self._lives:
@@ -129,6 +149,27 @@ class Host:
         if self._tasks:
             self._send({"op": "beat"})
             self._beating = self._loop.call_later(self._beat, self._tick)
+
+
+class Paced:
+    """Hands on the newest of what is told, at most once in `PACE` seconds, and the last of it in any case."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[Message], None]) -> None:
+        self._loop, self._send = loop, send
+        self._newest: Message | None = None
+        self._pause: asyncio.TimerHandle | None = None
+
+    def __call__(self, said: Message) -> None:
+        """Something new."""
+        self._newest = said
+        if self._pause is None:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        said, self._newest, self._pause = self._newest, None, None
+        if said is not None:
+            self._send(said)
+            self._pause = self._loop.call_later(PACE, self._go_on)
 
 
 def load_library() -> ModuleType:

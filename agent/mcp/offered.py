@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -89,20 +89,47 @@ def _one(server: str, entry: Mapping[str, Any]) -> Offered:
     return Offered(server, tool, tool_name(server, tool), description, parameters, entry.get("reads") is True)
 
 
+class Damaged(Exception):
+    """A kept list that is none; with what is wrong with it."""
+
+
 class Lists:
     """The last known lists, one file a configuration, in the cache folder: losing one costs a wait."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def load(self, digest: str) -> tuple[Offered, ...] | None:
-        """The list kept for a configuration; None where there is none that can be read."""
+    def load(self, server: str, digest: str) -> tuple[Offered, ...] | None:
+        """The list kept for a configuration of `server`; None where there is none. Raises `Damaged`."""
+        path = self._folder / f"{digest}.json"
         try:
-            held = json.loads((self._folder / f"{digest}.json").read_bytes())
-            return tuple(Offered(**entry) for entry in held)
-        except (OSError, ValueError, TypeError):
+            held = json.loads(path.read_bytes())
+        except FileNotFoundError:
             return None
+        except OSError as error:
+            raise Damaged(f"{path}: {error.strerror or error}") from error
+        except (ValueError, RecursionError):
+            raise Damaged(f"{path} is no JSON") from None
+        if not isinstance(held, list) or not all(_is_kept(entry, server) for entry in held):
+            raise Damaged(f"{path} holds something else than a list of its tools")
+        return tuple(Offered(**entry) for entry in held)
 
     def keep(self, digest: str, tools: Iterable[Offered]) -> None:
         """Keeps a list. Raises `OSError`."""
         write_whole(self._folder / f"{digest}.json", json.dumps([asdict(tool) for tool in tools]))
+
+
+def _is_kept(entry: Any, server: str) -> bool:
+    """Whether this is what `keep` writes of a tool of this server: what is sent to a provider is made from it."""
+    if not isinstance(entry, dict) or entry.keys() != {field.name for field in fields(Offered)}:
+        return False
+    reads, texts = entry["reads"], [value for name, value in entry.items() if name != "reads"]
+    if not isinstance(reads, bool) or not all(isinstance(value, str) for value in texts):
+        return False
+    if entry["server"] != server or entry["name"] != tool_name(server, entry["tool"]):
+        return False
+    try:
+        parameters = json.loads(entry["parameters"])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parameters, dict) and parameters.get("type") == "object"

@@ -17,12 +17,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from agent.mcp.held import Down, Held, Reply, Spoken, State, progress_line
 from agent.mcp.names import server_part
-from agent.mcp.offered import Lists, Offered, offered
+from agent.mcp.offered import Damaged, Lists, Offered, offered
+from agent.mcp.prompts import Prompt, Resource, command_part, prompts_of, resources_of
 from agent.mcp.server import Server, Unset
 from agent.models.host_process import HostProcess
 from agent.models.pipe import Message
@@ -39,50 +39,11 @@ LISTED, LISTED_ALONE = 6.0, 60.0
 # Seconds for our own child to be ready: its import takes 1 to 3, on a cold disk several times that.
 READY = 60.0
 
-# A server that ended may be tried again at once the first time, then after 4, 8, 16 … seconds, a minute at most.
-LONGEST_WAIT = 60.0
-
 # Seconds the program waits at its end for servers to leave; the child goes on ending them by itself.
 LEAVING = 1.0
 
 # What of a start is told: a call says itself that it could not be made.
 Tells: TypeAlias = Literal["nothing", "failures", "all"]
-
-State: TypeAlias = Literal["off", "not started", "starting", "running", "ended", "failed"]
-
-
-class Down(Exception):
-    """A server cannot be asked now; with a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What came of a call. `images` are (kind, base64)."""
-
-    texts: tuple[str, ...] = ()
-    images: tuple[tuple[str, str], ...] = ()
-    failed: bool = False
-
-
-@dataclass
-class Held:
-    """One server and what is known of it. `tools` None: never listed. `deaths` in a row, since the last good call."""
-
-    server: Server
-    log: Path
-    tools: tuple[Offered, ...] | None = None
-    state: State = "not started"
-    why: str = ""
-    said: str = ""
-    deaths: int = 0
-    not_before: float = 0.0
-    left_out: tuple[str, ...] = ()
-    starting: asyncio.Task[None] | None = field(default=None, repr=False)
-
-    @property
-    def name(self) -> str:
-        """Its name, safe to show."""
-        return one_line(self.server.name, 40)
 
 
 class Servers:
@@ -99,6 +60,7 @@ class Servers:
         self._lists = Lists(places.cache / "mcp")
         self._logs, self._log = places.state / "mcp", places.state / "mcp-host.log"
         self.held: dict[str, Held] = {}
+        self._unread: list[str] = []
         self.adopt(servers)
         self._process: HostProcess | None = None
         self._opening = asyncio.Lock()
@@ -132,12 +94,19 @@ class Servers:
         if before is not None and before.server == server:
             return before
         held = Held(server, self._logs / f"{server_part(server.name)}.log")
-        held.tools = self._lists.load(server.digest) if server.enabled else ()
+        try:
+            held.tools = self._lists.load(server.name, server.digest) if server.enabled else ()
+        except Damaged as damaged:
+            text = f"what was kept of the MCP server {held.name} cannot be read: {damaged}; it is asked anew"
+            self._unread.append(text)
         held.state = "not started" if server.enabled else "off"
         return held
 
     def begin(self) -> None:
         """Starts every server that has not been, without waiting."""
+        for text in self._unread:
+            self.tell(text, "warning")
+        self._unread.clear()
         for held in self.enabled:
             if held.state == "not started" and held.starting is None:
                 self._start(held, "failures")
@@ -164,32 +133,76 @@ class Servers:
         """The server whose part of a name this is."""
         return next((held for held in self.held.values() if server_part(held.server.name) == part), None)
 
-    async def call(self, tool: Offered, arguments: Mapping[str, Any]) -> Reply:
-        """One call. Cancelling it stops it at the server. Raises `Down` with a sentence for whatever went wrong."""
-        held = self.held[tool.server]
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The prompts of all that have run. From any thread."""
+        return tuple(prompt for held in self.enabled for prompt in held.prompts or ())
+
+    def resources(self) -> tuple[Resource, ...]:
+        """The resources of all that have run. From any thread."""
+        return tuple(resource for held in self.enabled for resource in held.resources or ())
+
+    def of_command(self, name: str) -> Held | None:
+        """The server that a command such as `server:prompt` would be of."""
+        part, colon, _ = name.partition(":")
+        return next((h for h in self.enabled if colon and command_part(h.server.name) == part), None)
+
+    def of_mention(self, name: str) -> Held | None:
+        """The server that a mention such as `server:uri` would be of."""
+        part, colon, uri = name.partition(":")
+        return next((h for h in self.enabled if colon and uri and server_part(h.server.name) == part), None)
+
+    async def call(
+        self, tool: Offered, arguments: Mapping[str, Any], progress: Callable[[str], None] = lambda line: None
+    ) -> Reply:
+        """One call; `progress` gets a line whenever there is news of it. Cancelling it stops it at the server.
+
+        Raises `Down` with a sentence for whatever went wrong.
+        """
+        question = {"tool": tool.tool, "arguments": dict(arguments)}
+        done = await self._asked(self.held[tool.server], "call", question, progress)
+        return Reply(tuple(done["texts"]), tuple((kind, data) for kind, data in done["images"]), done["failed"])
+
+    async def prompt(self, prompt: Prompt, arguments: Mapping[str, str]) -> tuple[Spoken, ...]:
+        """A prompt's messages, filled in. Raises `Down`."""
+        question = {"prompt": prompt.prompt, "arguments": dict(arguments)}
+        done = await self._asked(self.held[prompt.server], "prompt", question)
+        return tuple(
+            Spoken(m["role"], tuple(m["texts"]), tuple((kind, data) for kind, data in m["images"]))
+            for m in done["messages"]
+        )
+
+    async def read(self, held: Held, uri: str) -> Reply:
+        """A resource. Raises `Down`."""
+        done = await self._asked(held, "read", {"uri": uri})
+        return Reply(tuple(done["texts"]), tuple((kind, data) for kind, data in done["images"]))
+
+    async def _asked(
+        self, held: Held, op: str, question: Message, progress: Callable[[str], None] = lambda line: None
+    ) -> Message:
+        """What came of a question. Raises `Down`."""
         process = await self.up(held)
         timeout = held.server.timeout
-        question = {"name": held.server.name, "tool": tool.tool, "arguments": dict(arguments), "timeout": timeout}
-        exchange = process.open(question, "call")
+        exchange = process.open({**question, "name": held.server.name, "timeout": timeout}, op)
         try:
-            message = await exchange.messages.get()
+            while (message := await exchange.messages.get()) is not None and "progress" in message:
+                if line := progress_line(message["progress"]):
+                    progress(line)
         finally:
             await process.confirm(exchange)
         if message is None:
             self._died(held, "our own process for servers ended")
-            raise Down(
-                f"the MCP server {held.name} was lost during the call: our process for servers ended{_again(held)}"
-            )
+            lost = f"the MCP server {held.name} was lost during the call: our process for servers ended"
+            raise Down(f"{lost}{held.again}")
         if (error := message.get("error")) is not None:
             if error["ended"]:
                 self._died(held, "it ended during a call")
-                raise Down(f"the MCP server {held.name} ended during the call{self._log_of(held)}{_again(held)}")
+                raise Down(f"the MCP server {held.name} ended during the call{held.where_logged}{held.again}")
             if error["late"]:
                 raise Down(f"the MCP server {held.name} gave no answer in {timeout:g} s; the call was stopped")
             raise Down(f"the MCP server {held.name} says: {one_line(error['why'], 500)}")
         held.deaths = 0
-        done = message["done"]
-        return Reply(tuple(done["texts"]), tuple((kind, data) for kind, data in done["images"]), done["failed"])
+        done: Message = message["done"]
+        return done
 
     async def up(self, held: Held) -> HostProcess:
         """The child, with this server running in it. Raises `Down`."""
@@ -207,7 +220,7 @@ class Servers:
         if held.starting is not None:
             await asyncio.wait({held.starting})
         if held.state != "running" or self._process is None:
-            raise Down(f"the MCP server {held.name} cannot be started: {held.why}{self._log_of(held)}")
+            raise Down(f"the MCP server {held.name} cannot be started: {held.why}{held.where_logged}")
         return self._process
 
     def look(self) -> None:
@@ -256,7 +269,7 @@ class Servers:
         if why is not None:
             self._died(held, why, "failed")
             if tells != "nothing":
-                self.tell(f"the MCP server {held.name} cannot be started: {held.why}{self._log_of(held)}", "warning")
+                self.tell(f"the MCP server {held.name} cannot be started: {held.why}{held.where_logged}", "warning")
         elif tells == "all":
             self.tell(f"the MCP server {held.name} runs: {len(held.tools or ())} tools", "info")
 
@@ -280,7 +293,7 @@ class Servers:
         if (error := message.get("error")) is not None:
             return f"no answer in {CONNECT:.0f} s" if error["late"] else one_line(error["why"] or "it ended", 300)
         held.state, held.said = "running", one_line(message["done"]["server"], 80)
-        self._take_list(held, message["done"]["tools"])
+        self._take_lists(held, message["done"])
         return None
 
     async def _host(self) -> HostProcess | None:
@@ -314,13 +327,15 @@ class Servers:
         if held is None:
             return
         if message.get("op") == "changed":
-            self._take_list(held, message["tools"])
+            self._take_lists(held, message)
         elif message.get("op") == "ended" and held.state == "running":
             self._died(held, one_line(str(message.get("why") or "it ended by itself"), 300))
-            self.tell(f"the MCP server {held.name} ended{self._log_of(held)}{_again(held)}", "warning")
+            self.tell(f"the MCP server {held.name} ended{held.where_logged}{held.again}", "warning")
 
-    def _take_list(self, held: Held, listed: Sequence[Mapping[str, Any]]) -> None:
-        tools, left_out = offered(held.server.name, listed)
+    def _take_lists(self, held: Held, lists: Message) -> None:
+        held.prompts = prompts_of(held.server.name, lists["prompts"])
+        held.resources = resources_of(held.server.name, lists["resources"])
+        tools, left_out = offered(held.server.name, lists["tools"])
         if left_out != held.left_out:
             held.left_out = left_out
             for text in left_out:
@@ -333,22 +348,7 @@ class Servers:
             self.changed()
 
     def _died(self, held: Held, why: str, state: State = "ended") -> None:
-        if held.state in ("running", "starting"):
-            held.deaths += 1
-            held.not_before = self._clock() + _wait(held.deaths)
-        held.state, held.why = state, why
-
-    @staticmethod
-    def _log_of(held: Held) -> str:
-        return f" (its log: {held.log})" if held.log.exists() else ""
+        held.died(why, state, self._clock())
 
 
-def _again(held: Held) -> str:
-    if held.deaths < 2:
-        return "; the next call starts it anew"
-    return f"; that was {held.deaths} times in a row, so it is left alone for {_wait(held.deaths):.0f} s"
-
-
-def _wait(deaths: int) -> float:
-    """How long a server that ended so often is left alone, seconds."""
-    return 0.0 if deaths < 2 else min(LONGEST_WAIT, 2.0**deaths)
+__all__ = ["LISTED", "LISTED_ALONE", "Servers"]

@@ -10,18 +10,17 @@ Invariants
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Sequence
 
+from agent.mcp.held import Down
 from agent.mcp.names import server_of
 from agent.mcp.offered import Offered
-from agent.mcp.servers import Down, Servers
+from agent.mcp.pictures import checked
+from agent.mcp.servers import Servers
 from agent.sanitise import one_line, scrub, visible
 from agent.tools import TOOLS
 from agent.tools.contract import Args, Need, Refused, Result, Schema, Tool
-from agent.tools.images import data_url
 from agent.tools.workspace import Workspace
 
 # Arguments in a title: enough to tell two calls apart on one line; characters.
@@ -29,9 +28,6 @@ TITLE = 80
 
 # Arguments longer than this are shown one a line, characters.
 LINE = 80
-
-# Pictures of one result; a page of them is worth no more, at some 1,600 tokens each.
-MOST_IMAGES = 10
 
 
 class McpTool:
@@ -72,10 +68,12 @@ class McpTool:
         try:
             found = await self._settled()
             assert self._servers is not None
-            reply = await self._servers.call(found, json.loads(scrub(json.dumps(args, ensure_ascii=False))))
+            clean = json.loads(scrub(json.dumps(args, ensure_ascii=False)))
+            # Each line takes the place of the one before.
+            reply = await self._servers.call(found, clean, lambda line: ws.on_output(call_id, f"\r{line}"))
         except Down as down:
             return Result(f"{down}.", failed=True)
-        images, notes = _pictures(reply.images)
+        images, notes = checked(reply.images)
         text = "\n\n".join(part for part in (*(t for t in reply.texts if t.strip()), *notes) if part)
         return Result(text or ("[a picture]" if images else "[no output]"), reply.failed, images=images)
 
@@ -99,20 +97,6 @@ class McpTool:
 
     def _gone(self) -> str:
         return f"{self.name} belongs to an MCP server that is not in the settings any more"
-
-
-def _pictures(images: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], list[str]]:
-    """The pictures that a provider would take, and a note for each that it would not."""
-    taken: list[str] = []
-    notes: list[str] = []
-    for kind, data in images:
-        try:
-            if len(taken) == MOST_IMAGES:
-                raise Refused(f"at most {MOST_IMAGES} are passed on")
-            taken.append(data_url(base64.b64decode(data, validate=True)))
-        except (Refused, binascii.Error) as error:
-            notes.append(f"[a picture ({one_line(kind, 40)}) was left out: {error}]")
-    return tuple(taken), notes
 
 
 def equipped(texts: Sequence[str], servers: Servers | None) -> dict[str, Tool]:

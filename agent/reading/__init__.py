@@ -18,6 +18,7 @@ from agent import metering, sandbox, seeing, sessions
 from agent.agreeing import Agreed, agree
 from agent.custom_files import CustomCommand, read_commands
 from agent.forking import fork
+from agent.mcp.prompts import Prompt, Resource
 from agent.mcp.server import Server, servers_of
 from agent.models.learned import Lesson
 from agent.models.providers import KEY_VARIABLES
@@ -104,8 +105,8 @@ class Reading:
         """The view item by item, with the meter."""
         return metering.inspected(self.begun(path))
 
-    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]:
-        """The user's own commands and this project's, by name, and a sentence for each file that is none.
+    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand | Prompt], Sequence[str]]:
+        """The user's own commands, this project's and its servers' prompts, and a sentence for each file that is none.
 
         `taken` are the program's own names, which no file can take.
         """
@@ -113,7 +114,13 @@ class Reading:
         refused = [c for name, c in found.commands.items() if name in taken]
         problems = [f"{c.path}: no command, for /{c.name} is one of the program's own" for c in refused]
         rows = sorted((c for name, c in found.commands.items() if name not in taken), key=lambda c: c.name)
-        return rows, (*found.problems, *problems)
+        prompts = () if self.kit.servers is None else self.kit.servers.prompts()
+        theirs = (prompt for prompt in prompts if prompt.name not in taken and prompt.name not in found.commands)
+        return (*rows, *theirs), (*found.problems, *problems)
+
+    def resources(self) -> Sequence[Resource]:
+        """What MCP servers offer to be mentioned."""
+        return () if self.kit.servers is None else self.kit.servers.resources()
 
     def image_trouble(self, path: Path, model: str) -> str:
         """Why a file cannot be sent to a model as an image, in a sentence; empty when it can."""

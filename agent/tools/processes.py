@@ -29,7 +29,7 @@ LOOK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """All processes of one command: its process group (id) and the mark in their environment."""
+    """All processes of one command: its process group (id; 0 where it is not known) and their environment's mark."""
 
     group: int
     mark: str

@@ -1,7 +1,8 @@
 """A process that outlives ours for a moment: it ends what our commands left running when we could not do it ourselves.
 
 Not for a way out on which we still act (that is `processes.Family.end`). Its input is a pipe that only we hold; at its
-end, which SIGKILL brings too, the families still listed are killed. Lines: `+ GROUP MARK` and `- GROUP MARK`.
+end, which SIGKILL brings too, the families still listed are killed. Lines: `+ GROUP MARK` and `- GROUP MARK`; a group
+of 0 is not known, and only the mark counts.
 
 It runs as a script of its own and loads nothing but a few modules of the standard library.
 """
@@ -36,7 +37,7 @@ def family(group: int, mark: str) -> list[tuple[int, str]]:
             rest = status[status.rindex(b")") + 2 :].split()
             if rest[0] in (b"Z", b"X"):
                 continue
-            if int(rest[2]) == group or wanted in _read(f"{_PROC}/{entry}/environ").split(b"\0"):
+            if (group and int(rest[2]) == group) or wanted in _read(f"{_PROC}/{entry}/environ").split(b"\0"):
                 found.append((int(entry), name.decode("utf-8", "replace")))
     return sorted(found)
 
@@ -48,6 +49,8 @@ def _read(path: str) -> bytes:
 
 def signalled(group: int, number: int) -> bool:
     """Send a signal to a process group; whether there was anybody."""
+    if not group:
+        return False  # to the system, 0 is the group of whoever asks
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):

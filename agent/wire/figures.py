@@ -109,7 +109,8 @@ class ToolRow:
 class ServerRow:
     """One MCP server: its state and why, what it is (a command or an address), what it calls itself, where its log is.
 
-    `offers` are its tools now, `tools` those of them that the session holds, with their schemas' `tokens`.
+    `offers` are its tools now, `tools` those of them that the session holds, with their schemas' `tokens`. `prompts`
+    and `resources` are what is typed for each: `/server:prompt`, `@server:uri`.
     """
 
     name: str
@@ -121,6 +122,8 @@ class ServerRow:
     tools: int
     tokens: int
     log: str
+    prompts: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from agent.mcp.prompts import Prompt, Resource
 from agent.reading import AtHand, CustomCommand, Hit, RequestRow, Whole
 from agent.wire import Command, Event
 from compaction.cache import Prices
@@ -38,7 +39,8 @@ class FakeLog:
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     troubles: tuple[type[Exception], ...] = (Unreadable,)
     chosen: bool = True
-    customs: Sequence[CustomCommand] = ()
+    customs: Sequence[CustomCommand | Prompt] = ()
+    offered: Sequence[Resource] = ()
     problems: Sequence[str] = ()
 
     def _asked(self, *question: Any) -> None:
@@ -71,8 +73,11 @@ class FakeLog:
     def at_hand(self) -> Sequence[AtHand]:
         return ()
 
-    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]:
+    def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand | Prompt], Sequence[str]]:
         return self.customs, self.problems
+
+    def resources(self) -> Sequence[Resource]:
+        return self.offered
 
     def image_trouble(self, path: Path, model: str) -> str:
         self._asked("image", path.name, model)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.mcp.prompts import Resource
 from agent.places import under
 from agent.reading import CustomCommand, Reading
 from agent.wire import Busy, Proposed, SetTrust, Submit
@@ -41,6 +42,9 @@ class Source:
     def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand], Sequence[str]]:
         self.reads += 1
         return list(self.rows), list(self.problems)
+
+    def resources(self) -> list[Resource]:
+        return []
 
 
 def test_they_are_completed_with_hint_description_and_whose_they_are() -> None:
@@ -77,6 +81,7 @@ def test_a_built_in_name_is_refused_with_a_sentence(tmp_path: Path) -> None:
     @dataclass
     class Kit:
         places = under(tmp_path / "home")
+        servers = None
 
     rows, problems = Reading(Kit(), tmp_path).commands(TABLE)  # type: ignore[arg-type]
     assert [row.name for row in rows] == ["mine"]

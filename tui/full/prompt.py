@@ -365,7 +365,7 @@ class Prompt(PastingEditor):
         """Listing and ranking off the screen's thread; a later key makes an earlier answer worthless."""
         if self._now() - self._listed_at > LISTING_FRESH:
             self._files, self._listed_at = completion.files(self.folder), self._now()
-        found = completion.paths(token.query, self._files)
+        found = completion.paths(token.query, self._files, self.popup.customs.resources())
         self.post_message(self.Found(token, found))
 
     def on_prompt_found(self, message: Found) -> None:

@@ -98,7 +98,7 @@ class Menu:
         if talk.now() - self._listed_at > LISTING_FRESH:
             listed = await asyncio.to_thread(completion.files, talk.folder)
             self._files, self._listed_at = listed, talk.now()
-        found = await asyncio.to_thread(completion.paths, token.query, self._files)
+        found = await asyncio.to_thread(completion.paths, token.query, self._files, talk.customs.resources())
         if completion.token_at(self._buffer.text, self._buffer.cursor_position) == token:
             self._offer(token, found)
             talk.surface.changed()

@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.prompts.base import AssistantMessage, UserMessage
 
 server = MCPServer("odd", version="1", log_level="CRITICAL")
 
@@ -90,6 +91,70 @@ async def grow(context: Context) -> str:
 
     server.add_tool(grown, name="grown", description="It came later.")
     await context.notify_tools_changed()
+    return "growing"
+
+
+@server.tool(name="count")
+async def count(context: Context, path: str) -> str:
+    """Tells how far it is, and ends when the file is there."""
+    await context.report_progress(1, 4, "reading \x1b[31mone\n and more")
+    while not os.path.exists(path):  # noqa: ASYNC240 - nobody else would tell this process
+        await asyncio.sleep(0.02)
+        await context.report_progress(3, 4, "reading three")
+    return "counted"
+
+
+@server.prompt(name="greet", description="Says \x1b[31mhello")
+def greet(who: str, how: str = "kindly") -> str:
+    """A greeting."""
+    return f"Greet {who} {how}. See @secret.txt and @odd:note://one."
+
+
+@server.prompt(name="Talk it over")
+def talk() -> list[Any]:
+    """A talk of two."""
+    return [
+        UserMessage("What is it?"),
+        AssistantMessage("It is \x1b[2Jodd."),
+        UserMessage(Image(data=png(), format="png")),
+    ]
+
+
+@server.resource("note://one", title="The first note")
+def one() -> str:
+    """A note."""
+    return "note one\x1b[31m, with @secret.txt"
+
+
+@server.resource("note://long{end}")
+def long(end: str) -> str:
+    """A long note, which is in no list."""
+    return "x" * 60_000 + end
+
+
+@server.resource("note://picture", mime_type="image/png")
+def drawn() -> bytes:
+    """A picture."""
+    return png()
+
+
+@server.resource("note://bytes", mime_type="application/x-odd")
+def raw() -> bytes:
+    """Bytes."""
+    return b"\0" * 30
+
+
+@server.tool(name="grow_notes")
+async def grow_notes(context: Context) -> str:
+    """Brings another resource and another prompt."""
+
+    def grown() -> str:
+        return "grown"
+
+    server.resource("note://grown")(grown)
+    server.prompt(name="grown")(grown)
+    await context.notify_resources_changed()
+    await context.notify_prompts_changed()
     return "growing"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,9 +16,10 @@ from typing import Any
 import pytest
 
 from agent import places
+from agent.mcp.held import Down
 from agent.mcp.offered import Offered
 from agent.mcp.server import Server
-from agent.mcp.servers import Down, Servers
+from agent.mcp.servers import Servers
 from agent.mcp.tool import McpTool
 from agent.tools import Refused, Result, Workspace
 from tests.agent.mcp.waiting import PATIENCE, alive, children, text_of, until
@@ -162,6 +165,7 @@ async def test_http_servers_are_used_with_their_headers_and_lost_ones_are_said(t
     try:
         await until(lambda: listening(port))
         servers = (server, Server("shut", url=url), Server("unset", url=url, headers={"A": "$NOT_THERE"}))
+        servers += (Server("wrong", url=url, headers={"Authorization": "Bearer other"}),)
         servers += (Server("none", ("/no/such/program",)), Server("off", ("true",), enabled=False))
         async with bench(tmp_path, *servers, environ={"TOKEN": "t0ken"}) as web:
             assert (await web.call("variable", name="NOTHING")).text == "not set"
@@ -169,7 +173,10 @@ async def test_http_servers_are_used_with_their_headers_and_lost_ones_are_said(t
             assert states["web"] == ("running", "") and states["off"] == ("off", "")
             assert states["none"] == ("failed", "/no/such/program was not found")
             assert states["unset"] == ("failed", "the variable NOT_THERE is not set, and the settings refer to it")
-            assert states["shut"] == ("failed", "Server returned an error response (HTTP 401)")
+            assert states["shut"][1].startswith("it wants to know who asks (HTTP 401): give its table headers = {")
+            assert states["wrong"] == (
+                "failed", "it does not accept the Authorization header it got (HTTP 401): check the variable behind it"
+            )  # fmt: skip
             assert "t0ken" not in str(states) + str(web.told)
             process.kill()
             await asyncio.to_thread(process.wait)
@@ -181,6 +188,45 @@ async def test_http_servers_are_used_with_their_headers_and_lost_ones_are_said(t
     finally:
         process.kill()
         process.wait()
+
+
+async def test_prompts_resources_and_progress_are_passed_on_and_new_ones_are_heard_of(tmp_path: Path) -> None:
+    async with bench(tmp_path, odd(timeout=PATIENCE)) as odds:
+        servers = odds.servers
+        held = servers.held["odd"]
+        await until(lambda: held.state == "running")
+        assert [(one.name, one.prompt, one.arguments, one.description) for one in servers.prompts()] == [
+            ("odd:greet", "greet", "who [how]", "Says hello"),
+            ("odd:talk-it-over", "Talk it over", "", "A talk of two."),
+        ]
+        assert [(one.name, one.description) for one in servers.resources()] == [
+            ("odd:note://bytes", "Bytes."),
+            ("odd:note://one", "The first note"),
+            ("odd:note://picture", "A picture."),
+        ]
+        (said,) = await servers.prompt(servers.prompts()[0], {"who": "Ann"})
+        assert (said.role, said.texts) == ("user", ("Greet Ann kindly. See @secret.txt and @odd:note://one.",))
+        with pytest.raises(Down, match="the MCP server odd says: "):
+            await servers.prompt(servers.prompts()[0], {})
+        (said_of_bytes,) = (await servers.read(held, "note://bytes")).texts
+        assert said_of_bytes == "[30 bytes (application/x-odd), which are no text]"
+        assert (await servers.read(held, "note://picture")).images[0][0] == "image/png"
+        with pytest.raises(Down, match="the MCP server odd says: "):
+            await servers.read(held, "note://none")
+
+        # What it tells of its progress arrives while it runs.
+        lines: list[str] = []
+        end = tmp_path / "end"
+        counting = asyncio.ensure_future(servers.call(odds.offered("count"), {"path": str(end)}, lines.append))
+        await until(lambda: "75% reading three" in lines)
+        assert not counting.done()
+        end.touch()
+        assert (await counting).texts == ("counted",)
+        assert lines[0] == "25% reading one and more"
+
+        assert (await odds.call("grow_notes")).text == "growing"
+        await until(lambda: "odd:grown" in [one.name for one in servers.prompts()])
+        await until(lambda: "odd:note://grown" in [one.name for one in servers.resources()])
 
 
 DEAF = """
@@ -221,6 +267,55 @@ async def test_a_killed_program_leaves_no_server_behind_not_even_a_deaf_one(tmp_
         ours.kill()
         ours.wait()
     await until(lambda: not alive(host) and not alive(server))
+
+
+async def test_our_own_process_killed_alone_leaves_no_deaf_server_behind(tmp_path: Path) -> None:
+    ours = program(tmp_path)
+    try:
+        await holds(tmp_path / "state" / "mcp" / "deaf.log", "deaf")
+        (host,) = children(ours.pid)
+        (server,) = children(host)
+        os.kill(host, signal.SIGKILL)
+        await until(lambda: not alive(server))
+        assert alive(ours.pid)
+    finally:
+        ours.kill()
+        ours.wait()
+
+
+DAMAGED = {
+    "no JSON": "[{",
+    "no list": '{"server": "odd"}',
+    "no tools": "[1, null]",
+    "half a tool": '[{"server": "odd", "tool": "x", "name": "mcp__odd__x"}]',
+    "another server's": '[{"server": "a", "tool": "x", "name": "mcp__a__x", "description": "", "parameters": '
+    '"{\\"type\\": \\"object\\"}", "reads": false}]',
+    "a schema that is none": '[{"server": "odd", "tool": "x", "name": "mcp__odd__x", "description": "", "parameters": '
+    '"[]", "reads": false}]',
+    "a number for a text": '[{"server": "odd", "tool": "x", "name": "mcp__odd__x", "description": 7, "parameters": '
+    '"{\\"type\\": \\"object\\"}", "reads": false}]',
+    "nested without end": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
+def test_a_kept_list_that_is_none_is_said_and_counts_as_none(tmp_path: Path, content: str) -> None:
+    server = odd()
+    kept = places.under(tmp_path / "home").cache / "mcp" / f"{server.digest}.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(content)
+    told: list[str] = []
+    servers = Servers([server], places.under(tmp_path / "home"), {}, python="/bin/false")
+    servers.tell = lambda text, level: told.append(text)
+    assert servers.held["odd"].tools is None
+    asyncio.run(begun(servers))
+    assert told[0].startswith(f"what was kept of the MCP server odd cannot be read: {kept}")
+    assert told[0].endswith("; it is asked anew")
+
+
+async def begun(servers: Servers) -> None:
+    servers.begin()
+    await servers.aclose()
 
 
 def test_a_tool_of_a_server_that_is_gone_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.mcp.names import LONGEST, server_of, server_part, tool_name
-from agent.mcp.offered import Lists, offered
+from agent.mcp.offered import Damaged, Lists, offered
 from agent.mcp.server import Server, Unset, servers_of
 from agent.places import under
 from agent.settings import Settings, SettingsError, load
@@ -149,9 +149,10 @@ def test_a_list_is_the_same_bytes_in_whatever_order_it_came_and_is_kept(tmp_path
     ]  # fmt: skip
     lists = Lists(tmp_path)
     lists.keep("digest", tools)
-    assert (lists.load("digest"), lists.load("other")) == (tools, None)
+    assert (lists.load("s", "digest"), lists.load("s", "other")) == (tools, None)
     (tmp_path / "digest.json").write_text('[{"server": 1}]')
-    assert lists.load("digest") is None
+    with pytest.raises(Damaged, match=r"digest\.json holds something else"):
+        lists.load("s", "digest")
 
 
 def test_a_schema_that_no_provider_would_take_is_left_out_and_said() -> None:

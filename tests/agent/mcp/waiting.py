@@ -26,8 +26,9 @@ def alive(pid: int) -> bool:
 
 
 def children(pid: int | None) -> list[int]:
-    """The processes a process has started, and that run."""
-    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split() if alive(int(p))]
+    """The processes a process has started, and that run, without the one that guards the others."""
+    found = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [p for p in found if alive(p) and "warden.py" not in text_of(Path(f"/proc/{p}/cmdline"))]
 
 
 def text_of(path: Path) -> str:
