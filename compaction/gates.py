@@ -14,7 +14,6 @@ Invariants
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import floor
 from typing import TypeAlias
 
 from compaction.attempts import (
@@ -28,31 +27,32 @@ from compaction.attempts import (
     thrash,
 )
 from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, LIMIT_MARGIN, Budget
+from compaction.bulk import BYTES_A_TOKEN, SHED_SHARE, Bulk, is_of_bytes, refused_bulk
 from compaction.cut import FLOOR_STEPS, Cut, choose_cut, spill_candidates
 from compaction.emergency import emergency, previous_summary
 from compaction.prune import PrunePlan, plan_prune
 from compaction.records import Compacted, CompactionFailed, Gate, Outcome, Pruned, Record, WindowLearned
 from compaction.room import (
+    aside,
     k,
     largest_fixed,
     last_step,
+    left_beside,
     over_budget,
     primer_cap,
     refuse_fixed,
+    too_bulky,
     unshrinkable,
     window_full,
 )
-from compaction.tokens import MESSAGE, Ruler, calibration, measure
-from compaction.view import View
+from compaction.tokens import Ruler, calibrated, calibration, estimate, measure
+from compaction.view import View, step
 
 # A conversation shorter than this is all "recent": a summary of it would be no shorter than a sentence each.
 LEAST_STEPS = 4
 
 # A result above this part (1/8) of the budget is one that arrival would not let pass today.
 OVERSIZED_SHARE = 8
-
-# What the layout adds around a summary, tokens: the line above it, the frame of the pins' notice, messages' own cost.
-FRAME = 16 * MESSAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,27 @@ def decide(view: View, ruler: Ruler, budget: Budget, place: Place) -> Decision:
         gate = Gate.FORCE_STOP if place.last else Gate.PRE_FLIGHT
         decision = _must(view, ruler, budget, gate, place, size, last_conversation(view), budget.limit)
         return Proceed() if isinstance(decision, Refuse) and budget.window.guessed else decision
+    bulky = _bulky(view, ruler, budget, place)
+    if bulky is not None:
+        return bulky
     if size >= budget.trigger:
         return _may(view, ruler, budget, place, size)
     return Proceed()
+
+
+def _bulky(view: View, ruler: Ruler, budget: Budget, place: Place) -> Decision | None:
+    """The pre-flight gate in bytes, once the provider has refused some: a second refusal in a turn would end it."""
+    refused = next((r for r in reversed(view.deeds) if is_of_bytes(r, view.model)), None)
+    if refused is None:
+        return None
+    bulk = Bulk()
+    most = refused_bulk(view, refused, bulk)
+    if calibrated(view, bulk) < most * CEILING_NUMERATOR // CEILING_DENOMINATOR:
+        return None
+    gate = Gate.FORCE_STOP if place.last else Gate.PRE_FLIGHT
+    decision = _shed(view, ruler, budget, gate, place, last_conversation(view), bulk, most // SHED_SHARE)
+    # What is only guessed is no fact to refuse a request with.
+    return None if isinstance(decision, Refuse) else decision
 
 
 def _may(view: View, ruler: Ruler, budget: Budget, place: Place, size: int) -> Decision:
@@ -184,8 +202,8 @@ def _may(view: View, ruler: Ruler, budget: Budget, place: Place, size: int) -> D
         return Proceed() if said_stopped(view) else Fail(Gate.PROACTIVE, Outcome.STOPPED, why, size)
     if unshrinkable(view, ruler, budget) > budget.landing:
         return Fail(Gate.PROACTIVE, Outcome.REFUSED_FIXED, refuse_fixed(view, ruler, budget), size)
-    cut = choose_cut(view, ruler, budget, Gate.PROACTIVE, room=_room(view, ruler, budget, budget.landing))
-    if cut is None or cut.beyond > _aside(budget):
+    cut = choose_cut(view, ruler, budget, Gate.PROACTIVE, room=left_beside(view, ruler, budget, budget.landing))
+    if cut is None or cut.beyond > aside(budget):
         text = "nothing lies between the last summary and the tail"
         if cut is not None:
             text = "what must stay of the newest steps is more than a rewrite may end at, whatever the summary"
@@ -220,16 +238,16 @@ def _must(
 def _model_rung(view: View, ruler: Ruler, budget: Budget, gate: Gate, under: int) -> Decision | None:
     """A summary whose tail is its floor at the least; results of the floor are spilled where it does not fit."""
     target = min(under, budget.landing)
-    cut = choose_cut(view, ruler, budget, gate, room=_room(view, ruler, budget, target))
+    cut = choose_cut(view, ruler, budget, gate, room=left_beside(view, ruler, budget, target))
     if cut is not None and cut.lowered:
-        cut = choose_cut(view, ruler, budget, gate, room=_room(view, ruler, budget, under))
+        cut = choose_cut(view, ruler, budget, gate, room=left_beside(view, ruler, budget, under))
     if cut is None:
         return None
     spilled = _largest(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
     if spilled:
         return Spill(gate, spilled)
     # A tail that does not fit without any summary will not fit with one: nobody is asked for it.
-    return None if cut.beyond > _aside(budget) else Compact(gate, cut, under)
+    return None if cut.beyond > aside(budget) else Compact(gate, cut, under)
 
 
 def _last_rungs(view: View, ruler: Ruler, budget: Budget, gate: Gate, size: int, under: int, *, long: bool) -> Decision:
@@ -240,7 +258,7 @@ def _last_rungs(view: View, ruler: Ruler, budget: Budget, gate: Gate, size: int,
         spilled = _largest(view, ruler, excess)
         if spilled:
             return Spill(gate, spilled)
-    room = _room(view, ruler, budget, under, ruler.text(previous_summary(view)))
+    room = left_beside(view, ruler, budget, under, ruler.text(previous_summary(view)))
     cut = choose_cut(view, ruler, budget, Gate.EMERGENCY, room=room)
     if cut is not None:
         spilled = _largest(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
@@ -270,15 +288,47 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
     if not budget.automatic:
         text = f"{window_full(body.asked or body.refused, budget)} and automatic rewrites are off: /compact or /prune"
         return Refuse(Gate.REACTIVE, Outcome.REFUSED_WINDOW, text, size, budget.limit)
-    under = _reactive_target(body, budget)
     # A failure changed nothing: the same request would be refused again.
-    if size < under and any(isinstance(r.body, (Pruned, Compacted)) for r in since):
+    rewritten = any(isinstance(r.body, (Pruned, Compacted)) for r in since)
+    if body.bytes:
+        bulk = Bulk()
+        under = refused_bulk(view, refused, bulk) // SHED_SHARE
+        if rewritten and calibrated(view, bulk) < under:
+            return Proceed()
+        return _shed(view, ruler, budget, Gate.REACTIVE, place, refused.id, bulk, under)
+    under = _reactive_target(body, budget)
+    if rewritten and size < under:
         return Proceed()
     decision = _must(view, ruler, budget, Gate.REACTIVE, place, size, refused.id, under)
     if isinstance(decision, Refuse) and decision.outcome is Outcome.REFUSED_WINDOW and (body.asked or 0) > size:
         # The provider's own count is the number people can hold against the limit.
         return replace(decision, text=window_full(body.asked or size, budget), size=body.asked or size)
     return decision
+
+
+def _shed(
+    view: View, ruler: Ruler, budget: Budget, gate: Gate, place: Place, after: int, bulk: Bulk, under: int
+) -> Decision:
+    """The same rungs for a body too large: by `bulk`, for of pictures tokens say nothing."""
+    decision = _must(view, bulk, budget, gate, place, calibrated(view, bulk), after, under)
+    size = measure(view, ruler).total
+    match decision:
+        case Emergency(body=body):
+            # What is written down is in tokens, as of every rewrite.
+            then = calibrated(step(view, Record(view.last + 1, 0.0, body)), ruler)
+            body = replace(body, before=calibrated(view, ruler), after=then)
+            if body.after < body.before:
+                return replace(decision, body=body)
+        case Compact():
+            return replace(decision, target=size if budget.limit is None else budget.limit)
+        case Fail():
+            return replace(decision, size=size)
+        case Spill() | Prune():
+            return decision
+        case _:
+            pass
+    text = too_bulky(estimate(view, bulk) * BYTES_A_TOKEN)
+    return Refuse(gate, Outcome.REQUEST_TOO_LARGE, text, size, budget.limit)
 
 
 def _fits(asked: int, budget: Budget) -> bool:
@@ -333,17 +383,6 @@ def _largest(view: View, ruler: Ruler, excess: int, *, newest_steps: int | None 
         if excess <= 0:
             break
     return tuple(sorted(chosen))
-
-
-def _aside(budget: Budget, summary: int | None = None) -> int:
-    """What a compaction's own texts may take, uncalibrated tokens. `summary` None is the longest one."""
-    return (budget.summary_cap if summary is None else summary) + budget.fact_cap + FRAME
-
-
-def _room(view: View, ruler: Ruler, budget: Budget, under: int, summary: int | None = None) -> int:
-    """What a tail may hold so that the view ends under `under`, uncalibrated tokens; negative when nothing fits."""
-    left = floor((under - unshrinkable(view, ruler, budget)) / calibration(view))
-    return left - _aside(budget, summary)
 
 
 def _did(since: tuple[Record, ...], how: str) -> bool:

@@ -11,11 +11,12 @@ Invariants
 from __future__ import annotations
 
 from dataclasses import replace
+from math import floor
 
 from compaction.budget import Budget
 from compaction.cut import results_by_record
 from compaction.records import Noted
-from compaction.tokens import Ruler, calibration, fixed, fixed_parts
+from compaction.tokens import MESSAGE, Ruler, calibration, fixed, fixed_parts
 from compaction.view import NESTED, Item, View, preview
 
 # What a first message may keep of the landing: a quarter leaves the rest for pins, the summary and the work in hand.
@@ -23,6 +24,10 @@ PRIMER_SHARE = 4
 
 # How many parts a refusal names: the three largest are what somebody would have to cut.
 NAMED = 3
+
+
+# What the layout adds around a summary, tokens: the line above it, the frame of the pins' notice, messages' own cost.
+FRAME = 16 * MESSAGE
 
 
 def k(tokens: int) -> str:
@@ -44,6 +49,14 @@ def window_full(size: int, budget: Budget) -> str:
     if budget.limit is None:
         return f"the model's window is full ({size:,} tokens were refused; its size is unknown)"
     return f"the model's window is full ({size:,} tokens, at most {budget.limit:,} can be sent)"
+
+
+def too_bulky(size: int) -> str:
+    """The sentence for a body of about so many bytes that no rewrite makes small enough: pictures, mostly."""
+    return (
+        f"the provider refused the request for its size in bytes (about {-(-size // 1_000):,} kB), and what must stay "
+        "of it cannot be made smaller; nothing was lost: go back before its largest pictures or texts"
+    )
 
 
 def primer_cap(view: View, budget: Budget) -> int:
@@ -113,6 +126,17 @@ def refuse_fixed(view: View, ruler: Ruler, budget: Budget, under: int | None = N
     )
 
 
+def aside(budget: Budget, summary: int | None = None) -> int:
+    """What a compaction's own texts may take, uncalibrated tokens. `summary` None is the longest one."""
+    return (budget.summary_cap if summary is None else summary) + budget.fact_cap + FRAME
+
+
+def left_beside(view: View, ruler: Ruler, budget: Budget, under: int, summary: int | None = None) -> int:
+    """What a tail may hold so that the view ends under `under`, uncalibrated tokens; negative when nothing fits."""
+    left = floor((under - unshrinkable(view, ruler, budget)) / calibration(view))
+    return left - aside(budget, summary)
+
+
 def last_step(view: View, ruler: Ruler) -> int:
     """The least the newest step can take: its results as previews. A tail never holds less than it."""
     results = results_by_record(view)
@@ -133,6 +157,6 @@ def _as_preview(item: Item, body: object, ruler: Ruler) -> int:
 
 
 __all__ = [
-    "k", "largest_fixed", "last_step", "over_budget", "primer_cap", "primer_shown", "refuse_fixed", "unshrinkable",
-    "window_full",
+    "aside", "k", "largest_fixed", "last_step", "left_beside", "over_budget", "primer_cap", "primer_shown",
+    "refuse_fixed", "too_bulky", "unshrinkable", "window_full",
 ]  # fmt: skip

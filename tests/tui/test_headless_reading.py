@@ -327,7 +327,8 @@ def test_recall_without_words_is_a_mistake_of_usage() -> None:
 
 def test_recall_of_a_record_that_is_not_there_says_so() -> None:
     ran = read("recall s 99 --json", trouble=LookupError("there is no record 99"))
-    assert (ran.code, ran.out, ran.err) == (4, "", "ullage: there is no record 99\n")
+    assert (ran.code, ran.out, ran.err) == (4, "[]\n", "ullage: there is no record 99\n")
+    assert read("recall s 99", trouble=LookupError("there is no record 99")).out == ""
 
 
 def test_timeline_is_a_row_a_request() -> None:

@@ -247,6 +247,8 @@ def _recall(ask: _Ask) -> int:
     try:
         hits = [objects.plain_object(hit) for hit in ask.reading.recall(ask.path, query)]
     except LookupError as error:
+        if ask.options.json:
+            ask.out.json([])
         raise Nothing(str(error.args[0] if error.args else error)) from error
     ask.show(hits, lambda: "\n\n".join(map(_hit, hits)) or f"nothing in this session matches {query!r}")
     return 0 if hits else NOTHING
