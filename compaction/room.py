@@ -48,6 +48,9 @@ def window_full(size: int, budget: Budget) -> str:
     """The sentence for a size over what the model accepts."""
     if budget.limit is None:
         return f"the model's window is full ({size:,} tokens were refused; its size is unknown)"
+    if budget.window.guessed:
+        # A refusal without a number: what is computed from it is no fact, and is not said as one.
+        return f"the model's window is full ({size:,} tokens; its size is unknown, {budget.limit:,} are taken to fit)"
     return f"the model's window is full ({size:,} tokens, at most {budget.limit:,} can be sent)"
 
 

@@ -281,6 +281,10 @@ def test_sentences_name_the_mark_and_never_call_the_budget_the_window() -> None:
     assert over_budget(b) == "working budget reached (160k of a 200k window)"
     assert window_full(195_000, b) == "the model's window is full (195,000 tokens, at most 190,000 can be sent)"
     unknown = budget_for(Window(None), Policy())
+    guessed = budget_for(Window(200_000, source=WindowSource.USER, ceiling=40_000), Policy())
+    assert guessed.limit is not None
+    said = window_full(41_000, guessed)
+    assert "its size is unknown" in said and f"{guessed.limit:,} are taken to fit" in said and "can be sent" not in said
     assert "unknown window" in over_budget(unknown) and "its size is unknown" in window_full(9, unknown)
     assert [k(n) for n in (999, 1_000, 61_440)] == ["999", "1k", "61.4k"]
     s = Simulation()
