@@ -256,10 +256,6 @@ class Session:
             return self.target
         return self.target_for(self.kit.endpoints.name_of(name))
 
-    def summary_grammar(self) -> str | None:
-        """A grammar that holds a toy-sized model to the template; None for every other."""
-        return self.kit.endpoints.summary_grammar(self.summariser().endpoint)
-
     def blind(self) -> str | None:
         """The sentence for a model that takes no images; None when it does."""
         model = self.view.model

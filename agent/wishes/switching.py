@@ -1,4 +1,4 @@
-"""Going on with another model: for good, or while the one in use is overloaded.
+"""Going on with another model: for good, or while the one in use cannot be had.
 
 Not a turn (that is `loop`), which asks here when its request has failed for good, and not the list of models.
 
@@ -12,16 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from agent.alternating import changed_turns
-from agent.model import ModelError, Overloaded, RateLimited, UnknownModel
+from agent.model import ModelError, UnknownModel, Unreachable
 from agent.models.weights import is_embedded
 from agent.resuming import changed_effort
 from agent.session import Session, Target
+from agent.unavailable import unavailable
 from agent.wire import Asking
 from compaction.records import SettingsChanged
 from compaction.room import k
-
-# What a server answers that is only in trouble, not too busy: another model there would fail the same way.
-IN_TROUBLE = (500, 502)
 
 MILLION = 1_000_000
 
@@ -37,15 +35,9 @@ async def switch(session: Session, name: str) -> Target:
     return target
 
 
-def is_overload(error: ModelError) -> bool:
-    """Whether a failure means that the provider has too much to do, and that nothing of an answer had come."""
-    busy = isinstance(error, RateLimited) or (isinstance(error, Overloaded) and error.status not in IN_TROUBLE)
-    return busy and not error.kept.strip()
-
-
 @dataclass
 class Detour:
-    """One turn's way around an overloaded model."""
+    """One turn's way around a model that is overloaded, in trouble or gone."""
 
     session: Session
     left: str = ""
@@ -55,7 +47,8 @@ class Detour:
         """Whether the turn goes on with the fallback. Each turn is asked once."""
         session, busy = self.session, self.session.view.model
         name = session.kit.settings.fallback_for(busy)
-        if self.asked or name is None or not is_overload(error):
+        what = unavailable(error)
+        if self.asked or name is None or not what:
             return False
         name = session.kit.endpoints.name_of(name)
         if name == busy:
@@ -66,18 +59,20 @@ class Detour:
         except UnknownModel as unknown:
             session.warn(f"the fallback cannot be used: {unknown}")
             return False
+        if isinstance(error, Unreachable) and target.endpoint.api_base and _same_place(session, target):
+            return False
         ready, way = (True, "") if is_embedded(name) else session.kit.endpoints.way_in(name)
         if ready is False:
-            session.warn(f"{busy} is overloaded and its fallback {name} {way}")
+            session.warn(f"{busy} {what} and its fallback {name} {way}")
             return False
-        choice = await self._choice(busy, target)
+        choice = await self._choice(busy, what, target)
         if choice == "refuse":
             return False
         # First, since a stop may come while the record is on its way to the disk.
         self.left = busy if choice == "once" else ""
         await switch(session, name)
         how = "for this turn" if choice == "once" else "from now on"
-        session.tell(f"{busy} is overloaded; going on with {name} {how}", "warning")
+        session.tell(f"{busy} {what}; going on with {name} {how}", "warning")
         return True
 
     async def back(self) -> None:
@@ -88,7 +83,7 @@ class Detour:
             except UnknownModel as unknown:
                 self.session.warn(str(unknown))
 
-    async def _choice(self, busy: str, target: Target) -> str:
+    async def _choice(self, busy: str, what: str, target: Target) -> str:
         settings = self.session.kit.settings
         if settings.fallback_without_asking:
             return "once"
@@ -96,11 +91,16 @@ class Detour:
             return "refuse"
         async with self.session.answers.turn:
             name = target.endpoint.name
-            title = f"{busy} is overloaded; go on with {name}"
+            title = f"{busy} {what}; go on with {name}"
             choice, _ = await self.session.answers.ask(
                 Asking(0, "", "fallback", title, offer(self.session, target), about="model")
             )
         return choice
+
+
+def _same_place(session: Session, target: Target) -> bool:
+    """Whether another model is asked at the same address: where nothing answers, it does not either."""
+    return target.endpoint.api_base == session.target.endpoint.api_base
 
 
 def offer(session: Session, target: Target) -> str:
@@ -122,4 +122,4 @@ def offer(session: Session, target: Target) -> str:
     return " · ".join(said)
 
 
-__all__ = ["Detour", "is_overload", "offer", "switch"]
+__all__ = ["Detour", "offer", "switch"]

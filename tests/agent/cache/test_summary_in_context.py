@@ -242,7 +242,7 @@ async def test_flattened_is_what_happens_when_nothing_is_said(tmp_path: Path) ->
 
 
 def test_usages_add_up_by_bucket() -> None:
-    from agent.compactor import Spent
+    from agent.summarising import Spent
 
     spent = Spent()
     spent.add(Usage(1, 2, 3, 4, 5))

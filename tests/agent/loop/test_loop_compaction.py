@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.model import ContextOverflow, EmptyReply, Overloaded, RequestTooLarge
-from agent.models.scripted import Say
+from agent.model import ContextOverflow, EmptyReply, ModelError, Overloaded, RequestTooLarge, TimedOut, Unreachable
+from agent.models.scripted import Say, Scripted
 from agent.wire import Appended, Compact, Gated, Reviewed, Reviewing
 from compaction.records import Compacted, CompactionFailed, Record
 from compaction.records import Usage as Counted
 from compaction.view import View
 from tests.agent.loop.harness import (
+    NAME,
     Story,
     calls,
     is_prefix,
@@ -199,6 +200,36 @@ async def test_the_settings_name_a_summariser_with_its_own_window(tmp_path: Path
         (body,) = story.bodies(Compacted)
         assert body.summariser == "openai/tiny"
         assert body.cost is not None
+
+
+@pytest.mark.parametrize("error", [Overloaded("Busy.", status=529), Unreachable("Gone."), TimedOut("Silent.")])
+async def test_the_session_s_model_writes_the_summary_that_another_cannot(tmp_path: Path, error: ModelError) -> None:
+    more = 'prices = { input = 2.0, output = 8.0 }\n[models."openai/tiny"]\nwindow = 40000\n'
+    model = scripted(talk(6, 8_000), [Say("## Go", error=error), summary()])
+    async with Story(tmp_path, model, context='summariser = "openai/tiny"', more=more) as story:
+        await worked(story, 6)
+        assert (await story.wish(Compact())).committed
+        assert [a.endpoint.name for a in model.asked if not a.request.tools] == ["openai/tiny", NAME]
+        (body,) = story.bodies(Compacted)
+        assert (body.summariser, body.requests) == (NAME, 2) and body.cost is not None
+        assert f"{error} The summary is asked of {NAME} instead." in story.told
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_summary_that_nobody_can_write_says_so_and_one_judged_bad_is_asked_of_nobody_else(
+    tmp_path: Path, own: bool
+) -> None:
+    said: list[Scripted] = [Overloaded("Busy.", status=529)] if own else ["no shape", "no shape", summary()]
+    model = scripted(talk(6, 8_000), said)
+    context = "" if own else 'summariser = "openai/tiny"'
+    more = '[models."openai/tiny"]\nwindow = 40000\n'
+    async with Story(tmp_path, model, context=context, more=more) as story:
+        await worked(story, 6)
+        finished = await story.wish(Compact())
+        assert not finished.committed
+        (failed,) = story.bodies(CompactionFailed)
+        assert failed.outcome == ("provider_failed" if own else "summary_shapeless")
+        assert ("Busy." in story.told) == own and "instead" not in story.told
 
 
 async def test_what_was_learned_of_the_project_is_read_by_the_next_session(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from agent.model import (
+    BadRequest,
     CutOff,
     Endpoint,
+    HostDied,
     ModelError,
     Overloaded,
     Part,
@@ -20,6 +22,8 @@ from agent.model import (
     Request,
     Retrying,
     Text,
+    TimedOut,
+    Unreachable,
 )
 from agent.models.scripted import Say
 from agent.wire import Appended, Asking, Idle, Submit
@@ -99,7 +103,42 @@ async def test_without_anybody_to_ask_the_settings_decide_and_say_no_by_default(
 
 
 @pytest.mark.parametrize(
-    "failure", [Overloaded("internal", status=500), CutOff("cut"), Say("half of it", error=Overloaded("o", status=529))]
+    ("failure", "what"),
+    [
+        (Overloaded("internal", status=500), "has trouble of its own"),
+        (Overloaded("gateway", status=502), "has trouble of its own"),
+        (Overloaded("busy", status=503), "is overloaded"),
+        (Unreachable("closed before an answer"), "cannot be reached"),
+        (CutOff("cut"), "breaks off before it answers"),
+        (Say(reasoning="hm", error=CutOff("cut")), "breaks off before it answers"),
+        (TimedOut("silent"), "stays silent"),
+    ],
+)
+async def test_trouble_and_lost_connections_before_any_text_ask_too(tmp_path: Path, failure: Any, what: str) -> None:
+    async with Story(tmp_path, [failure, "Done."], more=MORE) as story:
+        idle = await asked(story, "once")
+        assert story.said(Asking)[-1].title == f"{NAME} {what}; go on with {OTHER}"
+        assert idle.stop == "done" and models(story) == [OTHER]
+        assert f"{NAME} {what}; going on with {OTHER} for this turn" in story.told
+
+
+async def test_where_nothing_answers_another_model_at_the_same_address_is_not_offered(tmp_path: Path) -> None:
+    base = 'api_base = "http://127.0.0.1:9/v1"\n'
+    more = base + MORE.replace("window = 50000\n", f"window = 50000\n{base}")
+    async with Story(tmp_path, [Unreachable("refused"), Overloaded("o", status=500), "Done."], more=more) as story:
+        assert (await story.say("hi")).stop == "failed"
+        assert story.said(Asking) == []
+        assert (await asked(story, "once")).stop == "done", "one that only has trouble may have it with one model"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Say("half of it", error=Overloaded("o", status=529)),
+        Say("half of it", error=CutOff("cut")),
+        BadRequest("malformed", status=400),
+        HostDied("ended"),
+    ],
 )
 async def test_other_failures_and_broken_answers_ask_nothing(tmp_path: Path, failure: Any) -> None:
     async with Story(tmp_path, [failure, "x"], more=MORE) as story:
