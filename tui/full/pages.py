@@ -111,7 +111,10 @@ class PageScreen(Overlay):
 
     def on_mount(self) -> None:
         """The text may take a while."""
-        self.query_one(Lines).focus()
+        lines = self.query_one(Lines)
+        lines.focus()
+        # A bar that comes with many lines takes a column from all of them.
+        self.watch(lines, "show_vertical_scrollbar", self._refit, init=False)
         self._draw_head(0)
         self._read()
 
@@ -148,4 +151,7 @@ class PageScreen(Overlay):
 
     def on_resize(self, event: events.Resize) -> None:
         """Another width, other lines."""
+        self._refit()
+
+    def _refit(self) -> None:
         self.call_after_refresh(lambda: self._lay(self.query_one(Lines).room))
