@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from textual.pilot import Pilot
 from textual.screen import Screen
 
 from agent.mcp.prompts import Prompt, Resource
@@ -16,6 +15,7 @@ from agent.reading import AtHand, CustomCommand, Hit, RequestRow, Whole
 from agent.wire import Command, Event
 from compaction.cache import Prices
 from tests.tui.fake_worker import FakeWorker
+from tests.tui.steady import Steady, steady
 from tui.full.app import UllageApp
 from tui.full.desk import Choices
 
@@ -96,29 +96,22 @@ class Stage:
 
     app: UllageApp
     worker: FakeWorker
-    pilot: Pilot[int]
+    pilot: Steady
 
     async def play(self, *events: Event) -> None:
         for event in events:
             self.app.post_event(event)
-        for _ in range(len(events) // 200 + 2):
-            await self.pilot.pause()
+        await self.pilot.pause()
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
-        await self.pilot.pause()
 
     async def type(self, line: str) -> None:
         """A line into the prompt, and Enter."""
         await self.pilot.press(*line, "enter")
-        await self.pilot.pause()
 
     async def settle(self, done: Callable[[], object]) -> None:
-        for _ in range(300):
-            if done():
-                return
-            await self.pilot.pause(0.01)
-        raise AssertionError("it never came to that")
+        await self.pilot.until(done)
 
     async def on(self, kind: type[S]) -> S:
         """The screen on top, once it is of this kind."""
@@ -149,5 +142,5 @@ async def stage(
     worker = FakeWorker(reply)
     app = UllageApp(worker.send, choices=choices or Choices(log=log), ascii=ascii)
     worker.emit = app.post_event
-    async with app.run_test(size=size) as pilot:
+    async with steady(app, size) as pilot:
         yield Stage(app, worker, pilot)

@@ -16,6 +16,7 @@ from compaction.records import Compacted, Pinned, Pruned, Reverted, ToolReturned
 from tests.agent.loop.harness import Story, call, calls, summary
 from tests.tui.fake_worker import FakeWorker
 from tests.tui.pilots import Stage
+from tests.tui.steady import steady
 from tui.full.app import UllageApp
 from tui.full.context_screen import ContextScreen
 from tui.full.desk import Choices
@@ -49,7 +50,7 @@ async def played(tmp_path: Path, *more: Say, size: tuple[int, int] = (100, 30)) 
     app = UllageApp(lambda command: story.send(command), ascii=False,
                     choices=Choices(log=Reading(story.kit(), story.folder)))  # fmt: skip
     story.show.append(app.post_event)
-    async with app.run_test(size=size) as pilot, story:
+    async with steady(app, size) as pilot, story:
         for name in FILES:
             await story.say(f"read {name}")
         s = Stage(app, FakeWorker(), pilot)

@@ -8,6 +8,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.screen import Screen
 
 from tests.tui.fake_worker import FakeWorker
+from tests.tui.steady import steady
 from tui.full.app import UllageApp
 
 
@@ -27,7 +28,7 @@ class Watched(UllageApp):
 
 async def test_the_whole_screen_is_painted_once_at_the_start() -> None:
     app = Watched()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with steady(app) as pilot:
         await pilot.pause()
         assert app.whole == 1
         assert not app._batch_count

@@ -56,7 +56,7 @@ async def test_nothing_is_offered_once_a_model_is_chosen_or_a_session_goes_on() 
     for log, resumed in ((FreshLog(chosen=True), False), (FreshLog(), True)):
         async with stage(log=log) as s:
             await s.play(*Tape().opened(resumed=resumed))
-            await s.pilot.pause(0.1)
+            await s.pilot.pause()
             assert not s.app.query_one(FirstUse).display
 
 

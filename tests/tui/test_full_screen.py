@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.pilot import Pilot
+from textual.widgets import OptionList
 
 from agent.reading.session_rows import SessionRow
 from agent.wire import (
@@ -43,6 +43,7 @@ from compaction.records import AssistantSaid, ToolReturned, UserSaid
 from tests.tui import scenes
 from tests.tui.fake_sessions import FakeSessions
 from tests.tui.fake_worker import FakeWorker, Tape
+from tests.tui.steady import Steady, steady
 from tui.commands import TABLE
 from tui.flow import Flow
 from tui.full.app import UllageApp
@@ -76,7 +77,7 @@ class Screen:
 
     app: UllageApp
     worker: FakeWorker
-    pilot: Pilot[int]
+    pilot: Steady
     clock: Clock
 
     @property
@@ -95,15 +96,10 @@ class Screen:
     async def play(self, *events: Event) -> None:
         for event in events:
             self.app.post_event(event)
-        for _ in range(len(events) // 200 + 2):
-            await self.pilot.pause()
+        await self.pilot.pause()
 
     async def settle(self, done: Callable[[], bool]) -> None:
-        for _ in range(200):
-            if done():
-                return
-            await self.pilot.pause(0.01)
-        raise AssertionError("it never came to that")
+        await self.pilot.until(done)
 
 
 @asynccontextmanager
@@ -113,7 +109,7 @@ async def screen(
     worker, clock = FakeWorker(), clock or Clock()
     app = UllageApp(worker.send, choices=choices or Choices(), ascii=ascii, now=clock.read)
     worker.emit = app.post_event
-    async with app.run_test(size=size) as pilot:
+    async with steady(app, size) as pilot:
         yield Screen(app, worker, pilot, clock)
 
 
@@ -271,7 +267,7 @@ async def test_keys_that_come_in_one_burst_act_in_their_order() -> None:
         for name in (*"wrong", "ctrl+u", *"teh", "backspace", "backspace", *"he", "ctrl+a", "X", "ctrl+e", "Y"):
             s.prompt.post_message(events.Key(name, name if len(name) == 1 else None))
         await s.settle(lambda: "Y" in s.prompt.text)
-        await s.pilot.pause(0.05)
+        await s.pilot.pause()
         assert s.prompt.text == "XtheY"
 
 
@@ -586,7 +582,7 @@ async def test_a_session_is_picked_from_the_list_that_was_handed_in() -> None:
     choices = Choices(sessions=FakeSessions(rows))
     async with screen(choices=choices) as s:
         await s.pilot.press(*"/resume", "enter")
-        await s.pilot.pause(0.1)
+        await s.settle(lambda: s.app.screen.query_one(OptionList).option_count == len(rows))
         await s.pilot.press(*"ret", "enter")
         await s.settle(lambda: bool(s.worker.sent))
         assert [getattr(command, "path", None) for command in s.worker.sent] == ["/s/b"]
@@ -597,7 +593,7 @@ async def test_escape_twice_while_resting_offers_the_messages_to_go_back_to() ->
         tape = Tape()
         await s.play(*tape.opened(), tape.said(UserSaid("first")), tape.said(UserSaid("second")))
         await s.pilot.press("escape", "escape")
-        await s.pilot.pause(0.1)
+        await s.settle(lambda: s.app.screen.query_one(OptionList).option_count == 2)
         await s.pilot.press("down", "enter")
         await s.settle(lambda: bool(s.worker.sent))
         assert s.worker.sent == [Rewind(1, "ask")]
@@ -615,7 +611,7 @@ async def test_events_that_came_before_the_screen_stood_are_shown() -> None:
     app = UllageApp(lambda command: None, ascii=False)
     for event in scenes.rewritten():
         app.post_event(event)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with steady(app) as pilot:
         await pilot.pause()
         await pilot.pause()
         view = app.query_one(Transcript)
@@ -694,7 +690,7 @@ async def test_the_time_that_counts_begins_when_nothing_covers_the_panel() -> No
 
 async def test_a_key_can_be_rebound_and_the_list_of_keys_says_so() -> None:
     app = UllageApp(lambda command: None, ascii=False, keymap={"unfold": "f2"})
-    async with app.run_test() as pilot:
+    async with steady(app) as pilot:
         await pilot.press("f2")
         assert app.query_one(Transcript).unfolded
         await pilot.press("ctrl+o")

@@ -13,6 +13,7 @@ from agent.wire import Answer, Asking, Choice, Meter, Metered, SetModel
 from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
 from tests.tui.pilots import Stage, stage
+from tests.tui.steady import HANGING
 from tui.actions import PickModel
 from tui.front import Choices
 from tui.full.dialogs import Approval
@@ -93,11 +94,12 @@ async def test_rows_that_come_late_join_the_list_without_moving_the_mark() -> No
     def rows() -> Iterator[Pick]:
         yield Pick("big", SetModel("big"), key="big", name=True)
         yield Pick("mine", SetModel("mine"), key="mine", name=True)
-        there.wait(30)
+        there.wait(HANGING)
         yield Pick("mine", SetModel("mine", "http://127.0.0.1:1/v1"), "server", key="mine", name=True)
 
     async with stage((80, 24)) as s:
         picker = Picker("Switch the model", rows, "none", batch=0.0)
+        s.pilot.threads = False
         s.app.push_screen(picker)
         await s.settle(lambda: picker.is_mounted and picker.query_one(OptionList).option_count == 2)
         await s.press("down")

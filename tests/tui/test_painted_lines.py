@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from agent.wire import Busy, Streaming
 from tests.tui.fake_worker import FakeWorker, Tape
+from tests.tui.steady import steady
 from tui.full.app import UllageApp
 from tui.full.transcript import Transcript
 
@@ -33,7 +34,7 @@ def same(view: Transcript, part: Region) -> bool:
 
 async def test_lines_are_those_of_textual_while_text_grows_when_it_is_selected_and_in_another_theme() -> None:
     app = UllageApp(FakeWorker().send)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with steady(app) as pilot:
         for event in [*Tape().opened(), Busy("turn")]:
             app.post_event(event)
         await pilot.pause()
@@ -61,7 +62,7 @@ async def test_lines_are_those_of_textual_while_text_grows_when_it_is_selected_a
 
 async def test_the_scroll_bar_knows_the_whole_answer_once_it_has_ended() -> None:
     app = UllageApp(FakeWorker().send)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with steady(app) as pilot:
         tape = Tape()
         for event in [*tape.opened(), Busy("turn")]:
             app.post_event(event)

@@ -11,9 +11,10 @@ from textual.widgets import OptionList
 from agent.wire import Open, Pin, Rename, Undo
 from tests.tui.pilots import Stage
 from tests.tui.pilots import stage as screen
+from tests.tui.steady import HANGING
 from tui.actions import Say, ShowText
 from tui.full.pages import PageScreen
-from tui.full.pickers import Picker
+from tui.full.pickers import DEEP_RESTS, Picker
 from tui.full.prompt import Wished
 from tui.inline.lists import Picking
 from tui.picks import Other, Pick, fitting, merged
@@ -60,21 +61,24 @@ async def test_a_list_without_previews_stays_small() -> None:
 
 
 async def test_a_preview_that_comes_late_is_not_shown_beside_another_row() -> None:
-    may_go, gone = threading.Event(), threading.Event()
+    begun, may_go, gone = threading.Event(), threading.Event(), threading.Event()
 
     def slow() -> str:
-        may_go.wait(10)
+        begun.set()
+        may_go.wait(HANGING)
         gone.set()
         return "too late"
 
     picks = (Pick("slow", Undo(), preview=slow), Pick("fast", Undo(), preview=lambda: "in time"))
     async with screen(size=(120, 30)) as s:
+        s.pilot.threads = False
         await opened(s, Picker("Choose", lambda: picks, "nothing"))
-        await s.pilot.pause(0.2)
+        await s.settle(begun.is_set)
         await s.press("down")
         await s.settle(lambda: "in time" in s.text("#picker-preview"))
         may_go.set()
         await s.settle(gone.is_set)
+        s.pilot.threads = True
         await s.pilot.pause()
         assert "in time" in s.text("#picker-preview")
 
@@ -85,10 +89,11 @@ async def test_rows_stand_as_they_come_and_a_later_one_takes_its_earlier_place()
     def load() -> Iterator[Pick]:
         yield Pick("first", Undo(), key="1")
         yield Pick("second", Undo(), key="2")
-        go_on.wait(10)
+        go_on.wait(HANGING)
         yield Pick("first, renamed", Undo(), key="1")
 
     async with screen() as s:
+        s.pilot.threads = False
         s.app.push_screen(Picker("Choose", load, "nothing", batch=0.0))
         shown = await s.on(Picker)
         await s.settle(lambda: len(shown._shown) == 2)
@@ -110,7 +115,7 @@ async def test_words_that_no_row_says_are_looked_for_deeper() -> None:
     async with screen() as s:
         shown = await opened(s, Picker("Choose", lambda: PICKS, "nothing", deep=deep))
         await s.press(*"zz")
-        await s.pilot.pause(0.2)
+        await s.pilot.pause(2 * DEEP_RESTS)  # too few letters to be looked for, however long they rest
         assert asked == [] and shown._shown == []
         await s.press(*"zeta")
         await s.settle(lambda: [pick.label for pick in shown._shown] == ["retry"])

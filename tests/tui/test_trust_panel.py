@@ -10,6 +10,7 @@ from agent.wire import Asking, Busy, Finished, Proposed, SetTrust, ShowTrust, Su
 from tests.tui.fake_worker import FakeWorker, Tape
 from tests.tui.inline_play import Play
 from tests.tui.pilots import Stage
+from tests.tui.steady import steady
 from tui.commands import parse
 from tui.full.app import UllageApp
 from tui.full.prompt import Prompt
@@ -37,7 +38,7 @@ class Shown:
         self.clock, self.worker = Clock(), FakeWorker()
         self.app = UllageApp(self.worker.send, now=self.clock)
         self.worker.emit = self.app.post_event
-        self._running = self.app.run_test(size=size)
+        self._running = steady(self.app, size)
 
     async def __aenter__(self) -> Shown:
         pilot = await self._running.__aenter__()
