@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 ARGS ?=
 BENCH ?=
 export VENV PYTHON
+# Without compiled files every process of the tests would compile all of them again, and so would all that they start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test check env env-dev bench screenshots lock clean
 
@@ -23,7 +25,7 @@ test: check
 # Every step runs, so that one look shows all that is wrong; the tests come last, because they take the longest.
 check: env-dev
 	@failed=; \
-	for step in "ruff check ." "ruff format --check ." mypy lint-imports "pytest -n auto --dist loadfile $(ARGS)"; do \
+	for step in "ruff check ." "ruff format --check ." mypy lint-imports "pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)"; do \
 		echo "== $$step"; \
 		$(BIN)/$$step || failed="$$failed[$$step] "; \
 	done; \

@@ -42,7 +42,9 @@ def words(line: str) -> list[list[str]]:
 
 
 @pytest.mark.skipif(BASH is None, reason="needs bash")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(line=st.text(st.sampled_from("aab '\"\\&|;<>#$(){}*?~=!\n\t-1,[]`:./x"), min_size=1, max_size=14))
 def test_bash_starts_nothing_that_an_understood_line_does_not_name(line: str, tmp_path: Path) -> None:
     commands = parse(line)

@@ -70,7 +70,9 @@ def test_a_broken_file_says_what_is_wrong(tmp_path: Path, data: bytes, why: str)
 
 
 @given(at=st.integers(0, len(WHOLE) - 1), byte=st.integers(0, 255), cut=st.integers(0, len(WHOLE)))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_any_damage_is_survived_or_named(tmp_path: Path, at: int, byte: int, cut: int) -> None:
     damaged = bytearray(WHOLE)
     damaged[at] = byte

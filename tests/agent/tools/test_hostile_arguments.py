@@ -157,7 +157,9 @@ async def test_a_new_file_that_appeared_meanwhile_is_not_overwritten(bench: Benc
     assert (bench.folder / "fresh").read_text() == "by somebody else"
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     name=st.sampled_from(["read", "write", "edit", "grep", "glob", "recall"]),
     values=st.dictionaries(
