@@ -66,7 +66,8 @@ from compaction.records import (
     WindowLearned,
     tag,
 )
-from compaction.tokens import dropped_silently, estimate
+from compaction.tokens import Size, dropped_silently, estimate
+from compaction.view import View
 
 OUT_OF_STEPS = "[no steps are left in this turn: answer now in text, with what is known, and call no tools]"
 
@@ -257,8 +258,9 @@ async def _answered(session: Session, place: Place) -> Reply | None:
         raise
     reply = partial.reply
     assert reply is not None, "a stream ends in a Reply or an error"
-    if reply.usage is not None and dropped_silently(session.view, reply.usage, size, estimated):
-        await _silent(session, reply, size.total, estimated)
+    why = _unsaid(session.view, reply, size, estimated)
+    if why:
+        await _silent(session, reply, size.total, estimated, why)
         return None
     cost = session.price_of(session.view.model, reply.usage)
     reply = replace(reply, calls=_unique(session, reply.calls))
@@ -335,10 +337,22 @@ async def _learn(session: Session, error: ModelError, size: int, estimated: int)
     session.metered()
 
 
-async def _silent(session: Session, reply: Reply, size: int, estimated: int) -> None:
-    """A server that dropped the beginning without a word: an overflow, and no measurement."""
-    counted = reply.usage.input if reply.usage else 0
-    text = f"the server read {counted:,} tokens of about {size:,}: it dropped the beginning without saying so"
+def _unsaid(view: View, reply: Reply, size: Size, estimated: int) -> str:
+    """How a server told that the request was too long, when it did not say so; nothing where it did not tell."""
+    usage = reply.usage
+    if usage is None:
+        return ""
+    if dropped_silently(view, usage, size, estimated):
+        return f"read {usage.input:,} tokens of about {size.total:,}: it dropped the beginning without saying so"
+    nothing = not (reply.text.strip() or reply.calls or reply.thinking or usage.output or usage.reasoning)
+    if reply.stop == "length" and nothing and usage.input:
+        return f"read {usage.input:,} tokens and had no room left for a word of an answer"
+    return ""
+
+
+async def _silent(session: Session, reply: Reply, size: int, estimated: int, why: str) -> None:
+    """A server that did not say that the request was too long: an overflow, and no measurement."""
+    text = f"the server {why}"
     session.emit(Restreamed())
     session.tell(text, "warning")
     endpoint = session.target.endpoint

@@ -15,14 +15,20 @@ from agent.models.spelling import thinking_json
 from agent.models.usage import read_usages
 from compaction.records import Stop, ToolCall
 
-_STOPS: dict[str, Stop] = {
-    "length": "length",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "content_filter": "filtered",
-    "refusal": "filtered",
-    "safety": "filtered",
-}
+# Why an answer ended, by the words providers use for it; small letters. Whatever is not here, the model was done.
+_LENGTH = (
+    "length", "max_tokens", "max_output_tokens", "max_length", "model_length", "token_limit", "context_length",
+    "model_context_window_exceeded", "context_window_exceeded", "continuation", "incomplete",
+)  # fmt: skip
+_FILTERED = (
+    "content_filter", "content_filtered", "refusal", "safety", "recitation", "prohibited_content", "blocklist", "spii",
+    "sensitive", "guardrail_intervened", "error_toxic", "image_safety", "language",
+)  # fmt: skip
+_STOPS: dict[str, Stop] = {**dict.fromkeys(_LENGTH, "length"), **dict.fromkeys(_FILTERED, "filtered")}
+# The server broke the answer off; it says so in the place of a reason.
+_BROKEN = frozenset(
+    {"error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled", "canceled", "timeout"}
+)
 
 
 def reply_from(done: Mapping[str, Any], endpoint: Endpoint) -> Reply:
@@ -30,6 +36,9 @@ def reply_from(done: Mapping[str, Any], endpoint: Endpoint) -> Reply:
     calls = tuple(ToolCall(id, name, arguments) for id, name, arguments in done["calls"])
     text, finish = done["text"], str(done.get("finish") or "").lower()
     stop = _STOPS.get(finish, "calls" if calls else "done")
+    if finish in _BROKEN:
+        what = f"The server of {endpoint.name} broke the answer off ({finish.replace('_', ' ')})"
+        raise CutOff(f"{what}; what had arrived is kept. Send a message to go on.", kept=text)
     if not text.strip() and not calls and stop not in ("length", "filtered"):
         raise _nothing(done, endpoint)
     if not finish:

@@ -27,8 +27,18 @@ from agent.model import (
 from agent.models.scripted import Say, ScriptedModel
 from agent.streaming import streaming
 from agent.wire import Idle, Restreamed, Returned, SetMode, Steer
-from compaction.records import AssistantSaid, Noted, ToolReturned, Usage, UserSaid
-from tests.agent.loop.harness import Story, call, calls, is_prefix, last_text, pairs_are_valid, spoken
+from compaction.records import AssistantSaid, Compacted, Noted, Pruned, ToolReturned, Usage, UserSaid, WindowLearned
+from tests.agent.loop.harness import (
+    Story,
+    call,
+    calls,
+    is_prefix,
+    last_text,
+    pairs_are_valid,
+    scripted,
+    spoken,
+    summary,
+)
 
 
 async def test_a_turn_is_logged_and_answered(tmp_path: Path) -> None:
@@ -221,6 +231,28 @@ async def test_a_server_that_drops_the_beginning_is_an_overflow_and_no_measureme
         assert story.answers[:1] == ["one"]
         assert "lost" not in story.answers
         assert before is story.session.ruler
+
+
+async def test_an_answer_that_ends_at_its_length_before_a_word_is_an_overflow_and_the_turn_goes_on(
+    tmp_path: Path,
+) -> None:
+    # Some servers cut the request to the window and then have no token left to answer with.
+    filled = Say("", stop="length", usage=Usage(uncached=5_000))
+    replies = [*["word " * 300] * 6, filled, "two"]
+    async with Story(tmp_path, scripted(replies, [summary()]), window=None) as story:
+        for n in range(6):
+            await story.say(f"q{n}")
+        assert (await story.say("and now?")).stop == "done"
+        assert "no room left for a word" in story.told
+        assert story.answers[-1] == "two" and "" not in story.answers
+        assert any(isinstance(r.body, (Compacted, Pruned)) for r in story.records)
+
+
+async def test_an_empty_answer_at_its_length_after_thinking_is_no_overflow(tmp_path: Path) -> None:
+    thought = Say("", stop="length", usage=Usage(uncached=500, reasoning=1_000), thinking='{"reasoning": "hm"}')
+    async with Story(tmp_path, [thought], window=None) as story:
+        assert (await story.say("think")).stop == "done"
+        assert not any(isinstance(r.body, WindowLearned) for r in story.records)
 
 
 async def test_a_stream_that_nobody_reads_on_is_closed_at_once() -> None:

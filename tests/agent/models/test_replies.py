@@ -27,8 +27,13 @@ def test_a_whole_reply() -> None:
 
 @pytest.mark.parametrize(
     ("finish", "stop"),
-    [("stop", "done"), ("eos", "done"), ("length", "length"), ("content_filter", "filtered"), ("SAFETY", "filtered")],
-)
+    [
+        ("stop", "done"), ("eos", "done"), ("end_turn", "done"), ("something_new", "done"), ("length", "length"),
+        ("MAX_TOKENS", "length"), ("max_output_tokens", "length"), ("model_length", "length"),
+        ("model_context_window_exceeded", "length"), ("incomplete", "length"), ("content_filter", "filtered"),
+        ("SAFETY", "filtered"), ("RECITATION", "filtered"), ("sensitive", "filtered"), ("refusal", "filtered"),
+    ],
+)  # fmt: skip
 def test_the_finish_reason_is_read(finish: str, stop: str) -> None:
     assert reply_from(done(finish=finish), MINE).stop == stop
 
@@ -55,6 +60,14 @@ def test_what_is_no_reply_is_an_error(ending: dict[str, Any], kind: type[ModelEr
     with pytest.raises(kind) as caught:
         reply_from(done(**ending), MINE)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("finish", ["error", "network_error", "insufficient_system_resource", "abort", "cancelled"])
+def test_an_answer_its_server_broke_off_is_no_whole_answer_and_what_came_is_kept(finish: str) -> None:
+    with pytest.raises(CutOff) as caught:
+        reply_from(done(finish=finish, calls=[["a", "bash", "{}"]]), MINE)
+    assert caught.value.kept == "four"
+    assert finish.replace("_", " ") in str(caught.value)
 
 
 def test_usage_that_was_not_sent_is_none() -> None:
