@@ -37,6 +37,7 @@ from agent.outgoing import next_request
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.streaming import retrying, streaming
+from agent.too_long import learn, learn_silently, unsaid
 from agent.toolbox import close_calls, not_run, run_calls
 from agent.tools import Refused
 from agent.wire import Restreamed, Returned, Streaming
@@ -63,11 +64,9 @@ from compaction.records import (
     Noted,
     Stop,
     ToolCall,
-    WindowLearned,
     tag,
 )
-from compaction.tokens import Size, dropped_silently, estimate
-from compaction.view import View
+from compaction.tokens import estimate
 
 OUT_OF_STEPS = "[no steps are left in this turn: answer now in text, with what is known, and call no tools]"
 
@@ -247,7 +246,7 @@ async def _answered(session: Session, place: Place) -> Reply | None:
                 partial.take(session, part)
     except (ContextOverflow, RequestTooLarge) as error:
         partial.forget(session)
-        await _learn(session, error, size.total, estimated)
+        await learn(session, error, size.total, estimated)
         return None
     except (ModelError, asyncio.CancelledError) as error:
         stop: Stop = "failed" if isinstance(error, ModelError) else "aborted"
@@ -258,9 +257,9 @@ async def _answered(session: Session, place: Place) -> Reply | None:
         raise
     reply = partial.reply
     assert reply is not None, "a stream ends in a Reply or an error"
-    why = _unsaid(session.view, reply, size, estimated)
+    why = unsaid(session.view, reply, size, estimated)
     if why:
-        await _silent(session, reply, size.total, estimated, why)
+        await learn_silently(session, reply, size.total, estimated, why)
         return None
     cost = session.price_of(session.view.model, reply.usage)
     reply = replace(reply, calls=_unique(session, reply.calls))
@@ -318,50 +317,6 @@ def _unique(session: Session, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ..
         used.add(name)
         fresh.append(ToolCall(name, call.name, call.arguments))
     return tuple(fresh)
-
-
-async def _learn(session: Session, error: ModelError, size: int, estimated: int) -> None:
-    """Writes the refusal down, with what it says of the window; the gates read the rest from there."""
-    endpoint = session.target.endpoint
-    window = error.window if isinstance(error, ContextOverflow) else None
-    asked = error.asked if isinstance(error, ContextOverflow) else None
-    too_large = isinstance(error, RequestTooLarge)
-    ceiling = None if window is not None or too_large else size
-    session.remember_window(endpoint, window)
-    await session.append(
-        WindowLearned(
-            endpoint.name, endpoint.label, window, ceiling, size, asked, estimated, str(error), bytes=too_large
-        )
-    )
-    session.refresh()
-    session.metered()
-
-
-def _unsaid(view: View, reply: Reply, size: Size, estimated: int) -> str:
-    """How a server told that the request was too long, when it did not say so; nothing where it did not tell."""
-    usage = reply.usage
-    if usage is None:
-        return ""
-    if dropped_silently(view, usage, size, estimated):
-        return f"read {usage.input:,} tokens of about {size.total:,}: it dropped the beginning without saying so"
-    nothing = not (reply.text.strip() or reply.calls or reply.thinking or usage.output or usage.reasoning)
-    if reply.stop == "length" and nothing and usage.input:
-        return f"read {usage.input:,} tokens and had no room left for a word of an answer"
-    return ""
-
-
-async def _silent(session: Session, reply: Reply, size: int, estimated: int, why: str) -> None:
-    """A server that did not say that the request was too long: an overflow, and no measurement."""
-    text = f"the server {why}"
-    session.emit(Restreamed())
-    session.tell(text, "warning")
-    endpoint = session.target.endpoint
-    # It was answered all the same, so it is to be paid for.
-    cost = session.price_of(session.view.model, reply.usage)
-    body = WindowLearned(endpoint.name, endpoint.label, None, size, size, estimated=estimated, detail=text, silent=True)
-    await session.append(replace(body, usage=reply.usage, cost=cost))
-    session.refresh()
-    session.metered()
 
 
 async def pass_gates(session: Session, place: Place) -> Proceed:
