@@ -21,7 +21,16 @@ from compaction.gates import largest_fixed
 from compaction.prune import PrunePlan
 from compaction.records import AssistantSaid, Compacted, Gate, Pruned, Record
 from compaction.room import k
-from compaction.tokens import calibrated, calibration, estimate_parts, fixed, measure, passing, scaled
+from compaction.tokens import (
+    PART_OF,
+    PARTS,
+    calibrated,
+    calibration,
+    estimate_parts,
+    measure,
+    passing,
+    scaled,
+)
 from compaction.view import View, step
 
 # What an answer costs in the next turn's price, tokens: the middle of what coding agents' replies come to.
@@ -105,11 +114,15 @@ def cache_state(session: Session) -> CacheState:
 
 
 def inspected(session: Session) -> Inspected:
-    """The view item by item; rows and the fixed part sum to the meter."""
+    """The view item by item; the rows of each part sum to the meter's, and with the fixed part all do."""
     view, ruler = session.view, session.ruler
     shown = meter(session)
-    sizes = {f"{n}": ruler.item(item) for n, item in enumerate(view.items)}
-    tokens = scaled({**sizes, "fixed": fixed(view, ruler)}, shown.used - shown.reasoning)
+    parts = dict(shown.parts)
+    parts["assistant"] -= shown.reasoning
+    sizes: dict[str, dict[str, int]] = {name: {} for name in PARTS}
+    for n, item in enumerate(view.items):
+        sizes[PART_OF[item.kind]][f"{n}"] = ruler.item(item)
+    tokens = {n: size for name in PARTS for n, size in scaled(sizes[name], parts[name]).items()}
     if shown.reasoning:
         tokens[f"{len(view.items) - 1}"] += shown.reasoning
     last, cached = next(replies(session.log.records), None), 0

@@ -57,7 +57,8 @@ MOST_NAME = 60
 # The names of the meter's parts, in the order it draws them.
 PARTS = ("system", "tools", "summary", "user", "assistant", "tool")
 
-_PART_OF = {
+# The part an item belongs to.
+PART_OF = {
     Kind.SUMMARY: "summary",
     Kind.USER: "user",
     Kind.NOTICE: "user",
@@ -141,9 +142,9 @@ class Ruler:
         same = common(self._summed, items)
         self._learn(items[same:])
         for item in self._summed[same:]:
-            self._sums[_PART_OF[item.kind]] -= self.item(item)
+            self._sums[PART_OF[item.kind]] -= self.item(item)
         for item in items[same:]:
-            self._sums[_PART_OF[item.kind]] += self.item(item)
+            self._sums[PART_OF[item.kind]] += self.item(item)
         self._summed = items
         return dict(self._sums)
 

@@ -272,8 +272,11 @@ async def test_parts_and_rows_sum_to_what_is_used_and_exact_is_only_said_when_tr
         await story.say("on")
         story.send(Inspect())
         shown = await story.until(Inspected)
-        fixed = shown.meter.used - sum(row.tokens for row in shown.rows)
-        assert 0 < fixed < shown.meter.used
+        parts = dict(shown.meter.parts)
+        fixed = parts["system"] + parts["tools"]
+        assert 0 < fixed == shown.meter.used - sum(row.tokens for row in shown.rows)
+        for kind in ("tool", "assistant"):
+            assert sum(row.tokens for row in shown.rows if row.kind == kind) == parts[kind]
         for meter in (e.meter for e in story.said(Metered)):
             assert sum(tokens for _, tokens in meter.parts) == meter.used == meter.known + meter.estimated
             assert all(tokens >= 0 for _, tokens in meter.parts)
