@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.metering import inspected
 from agent.models.scripted import Say
 from agent.wire import (
     Compact,
     Gated,
-    Inspect,
-    Inspected,
     Metered,
     Opened,
     Pin,
@@ -269,14 +268,14 @@ async def test_parts_and_rows_sum_to_what_is_used_and_exact_is_only_said_when_tr
     async with Story(tmp_path, scripted(gathering(6)), budget="60k") as story:
         ids = await gathered(story)
         await story.wish(Prune(records=(ids[0],), force=True))
-        await story.say("on")
-        story.send(Inspect())
-        shown = await story.until(Inspected)
-        parts = dict(shown.meter.parts)
-        fixed = parts["system"] + parts["tools"]
-        assert 0 < fixed == shown.meter.used - sum(row.tokens for row in shown.rows)
-        for kind in ("tool", "assistant"):
-            assert sum(row.tokens for row in shown.rows if row.kind == kind) == parts[kind]
+        for words in ("on", "and on", "and on and on", "is it done?"):
+            await story.say(words)
+            shown = inspected(story.session)
+            parts = dict(shown.meter.parts)
+            fixed = parts["system"] + parts["tools"]
+            assert 0 < fixed == shown.meter.used - sum(row.tokens for row in shown.rows)
+            for kind in ("tool", "assistant", "user"):
+                assert sum(row.tokens for row in shown.rows if row.kind == kind) == parts[kind]
         for meter in (e.meter for e in story.said(Metered)):
             assert sum(tokens for _, tokens in meter.parts) == meter.used == meter.known + meter.estimated
             assert all(tokens >= 0 for _, tokens in meter.parts)
