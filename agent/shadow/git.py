@@ -69,6 +69,10 @@ _QUIET = {
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding\n"
 
 
+# More folders without a file are not listed: then every folder counts as one that was there.
+MOST_BARE = 5_000
+
+
 class GitFailed(Exception):
     """Git is missing, failed or took too long; the text is a sentence part."""
 
@@ -230,6 +234,12 @@ class Git:
             known.write_text("\0".join({*before, *new}), encoding="utf-8", errors="surrogateescape")
         named = ", ".join(new[:3]) + (", …" if len(new) > 3 else "")
         self.said.append(text.format(named))
+
+    def bare(self) -> tuple[str, ...]:
+        """Folders, each with a `/`, that are there and hold nothing of the tree just made. Raises `GitFailed`."""
+        found = self._names("ls-files", "-z", "-o", "--directory", "--exclude-standard")
+        folders = tuple(path for path in found if path.endswith("/"))
+        return folders if len(folders) <= MOST_BARE else ("",)
 
     # ── reading one ──
 

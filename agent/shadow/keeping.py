@@ -25,7 +25,7 @@ from pathlib import Path
 
 from agent.places import project
 from agent.shadow.git import LARGEST, Entry, Git, GitFailed, TooSlow, Tree
-from agent.shadow.snapshots import Seen, Shelf, Snapshot, joined, look, named
+from agent.shadow.snapshots import Seen, Shelf, Snapshot, joined, look, missing_above, named
 
 NAME = "shadow"
 
@@ -83,11 +83,13 @@ class Keeper:
                 self._turn = self._taken("before", record, said)
             copies: dict[str, Entry | None] = {}
             rights: dict[str, int] = {}
+            missing: list[str] = []
             for path in self._ours(paths):
                 if self._known(self._turn, path) is None:
                     self._copy(path, copies, rights, said)
+                    missing += missing_above(self.root, path)
             if copies:
-                self._turn = joined(self._turn, copies, rights)
+                self._turn = joined(self._turn, copies, rights, missing)
             if copies or (fresh and self._turn.tree is not None):
                 self._put(self._turn, said)
             return said
@@ -106,12 +108,13 @@ class Keeper:
         with self._lock:
             copies: dict[str, Entry | None] = {}
             rights: dict[str, int] = {}
+            missing = tuple(dict.fromkeys(one for path in seen for one in missing_above(self.root, path)))
             for path, found in seen.items():
                 copies[path] = None if found is None else found.entry
                 if found is not None:
                     self.shelf.keep(found.data)
                     rights[path] = found.rights
-            self.shelf.put(Snapshot(self._next(), "restored", record, None, (), copies, rights))
+            self.shelf.put(Snapshot(self._next(), "restored", record, None, (), copies, rights, missing=missing))
 
     def settled(self, record: int, paths: Mapping[str, Entry | None]) -> list[str]:
         """Keeps what the files are after a restoring, so that it is not taken for somebody else's change."""
@@ -140,6 +143,7 @@ class Keeper:
             return made
         try:
             tree = self._git.tree()
+            bare = self._git.bare() if moment == "before" else ()
         except (GitFailed, OSError) as error:
             self._slow = isinstance(error, TooSlow)
             self._once(
@@ -149,7 +153,7 @@ class Keeper:
         said += self._git.said
         self._git.said.clear()
         known = next((s.rights for s in reversed(self.shelf.all()) if s.tree is not None), {})
-        return replace(made, tree=tree.name, left_out=tree.left_out, rights={**known, **tree.rights})
+        return replace(made, tree=tree.name, left_out=tree.left_out, rights={**known, **tree.rights}, bare=bare)
 
     def _copy(self, path: str, copies: dict[str, Entry | None], rights: dict[str, int], said: list[str]) -> None:
         try:
@@ -307,6 +311,22 @@ class Looking:
         except OSError:
             return None
         return (None if found is None else found.entry,)
+
+    def was_folder(self, folder: str, since: int) -> bool:
+        """Whether a folder was there when record `since` was written; so it counts where nobody knows."""
+        for snapshot in self.snapshots:
+            if snapshot.record < since or snapshot.moment != "before":
+                continue
+            if folder in snapshot.missing:
+                return False
+            if snapshot.tree is None:
+                continue
+            try:
+                entries = self.keeper.entries(snapshot.tree)
+            except GitFailed:
+                return True
+            return snapshot.may_hold(folder) or any(path.startswith(f"{folder}/") for path in entries)
+        return True
 
     def rights(self, path: str, since: int) -> int | None:
         """The permission bits a path had, where they were not the usual ones."""

@@ -5,17 +5,17 @@ Not the choice of files (that is `keeping.Looking.changes`).
 Invariants
  1. What is replaced or removed was kept first; nothing is touched that changed since it was looked at.
  2. Only files below the project, reached through no link.
- 3. A file is removed only where it is known not to have been there.
+ 3. A file is removed only where it is known not to have been there, and a folder that this empties likewise.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from agent.shadow.git import Entry
 from agent.shadow.keeping import Change, Keeper
@@ -30,8 +30,14 @@ class Given:
     left: tuple[str, ...]
 
 
-def give_back(keeper: Keeper, changes: Sequence[Change], record: int, rights: dict[str, int]) -> Given:
-    """Makes the files what they `was`. Raises `OSError` when what they are cannot be kept: nothing is changed then."""
+def give_back(
+    keeper: Keeper, changes: Sequence[Change], record: int, rights: dict[str, int],
+    was_folder: Callable[[str], bool] = lambda folder: True,
+) -> Given:  # fmt: skip
+    """Makes the files what they `was`; folders of which `was_folder` is false go when they are left empty.
+
+    Raises `OSError` when what they are cannot be kept: nothing is changed then.
+    """
     wanted = [change.was.blob for change in changes if change.was is not None]
     held = keeper.data(list(dict.fromkeys(wanted)))
     found: dict[str, Seen | None] = {}
@@ -60,6 +66,8 @@ def give_back(keeper: Keeper, changes: Sequence[Change], record: int, rights: di
         try:
             _place(keeper.root / change.path, change.was, held, rights.get(change.path), found[change.path])
             done.append(change.path)
+            if change.was is None:
+                _clear(keeper.root, change.path, was_folder)
         except OSError as error:
             left.append(f"{change.path}: {error.strerror or error}")
     return Given(tuple(done), tuple(left))
@@ -73,6 +81,17 @@ def _untouchable(root: Path, path: str) -> str | None:
     if os.path.realpath(place.parent) != str(place.parent):
         return "its folder is a link now"
     return None
+
+
+def _clear(root: Path, path: str, was_folder: Callable[[str], bool]) -> None:
+    """Takes away the folders above a path, from the deepest, as long as they are empty and were not there."""
+    for folder in (parent.as_posix() for parent in PurePosixPath(path).parents if parent.name):
+        if was_folder(folder):
+            return
+        try:
+            os.rmdir(root / folder)
+        except OSError:
+            return
 
 
 def _place(place: Path, entry: Entry | None, held: dict[str, bytes], rights: int | None, was: Seen | None) -> None:

@@ -17,7 +17,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from agent.shadow.git import Entry
@@ -34,6 +34,7 @@ class Snapshot:
     """One moment. `record` is the number the log's next record had then; `number` orders the snapshots of a session.
 
     `copies`: the path's entry, None for one that was not there. `rights` are permission bits that git does not know.
+    `bare` are folders, each with a `/`, that were there and held nothing of the tree; `missing` those that were not.
     """
 
     number: int
@@ -43,10 +44,19 @@ class Snapshot:
     left_out: tuple[str, ...] = ()
     copies: Mapping[str, Entry | None] = field(default_factory=dict)
     rights: Mapping[str, int] = field(default_factory=dict)
+    bare: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def leaves_out(self, path: str) -> bool:
         """Whether its tree says nothing of the path."""
         return any(path == out or (out.endswith("/") and path.startswith(out)) for out in self.left_out)
+
+    def may_hold(self, folder: str) -> bool:
+        """Whether the folder may have been there, for all that is known beside the tree's own files."""
+        at = f"{folder}/"
+        whole = (one for one in (*self.bare, *self.left_out) if one.endswith("/") or not one)
+        below = (*self.bare, *self.left_out)
+        return any(at.startswith(one) for one in whole) or any(one.startswith(at) for one in below)
 
 
 class Shelf:
@@ -139,15 +149,27 @@ def look(path: Path, most: int | None = None) -> Seen | None:
     return Seen(Entry(mode, blob_name(data)), data, stat.S_IMODE(status.st_mode))
 
 
-def joined(snapshot: Snapshot, copies: Mapping[str, Entry | None], rights: Mapping[str, int]) -> Snapshot:
-    """The snapshot with more copies; what it knew already stays."""
-    return replace(snapshot, copies={**copies, **snapshot.copies}, rights={**rights, **snapshot.rights})
+def joined(
+    snapshot: Snapshot, copies: Mapping[str, Entry | None], rights: Mapping[str, int], missing: Iterable[str] = ()
+) -> Snapshot:
+    """The snapshot with more copies, and more folders that were not there; what it knew already stays."""
+    return replace(
+        snapshot, copies={**copies, **snapshot.copies}, rights={**rights, **snapshot.rights},
+        missing=tuple(dict.fromkeys((*snapshot.missing, *missing))),
+    )  # fmt: skip
+
+
+def missing_above(root: Path, path: str) -> tuple[str, ...]:
+    """The folders above a path that are not there, the deepest first."""
+    parents = [parent.as_posix() for parent in PurePosixPath(path).parents if parent.name]
+    return tuple(parent for parent in parents if not os.path.lexists(root / parent))
 
 
 def _encoded(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "number": snapshot.number, "moment": snapshot.moment, "record": snapshot.record, "tree": snapshot.tree,
         "left_out": list(snapshot.left_out), "rights": dict(snapshot.rights),
+        "bare": list(snapshot.bare), "missing": list(snapshot.missing),
         "copies": {path: None if e is None else [e.mode, e.blob] for path, e in snapshot.copies.items()},
     }  # fmt: skip
 
@@ -159,6 +181,7 @@ def _decoded(data: Any) -> Snapshot:
     return Snapshot(
         int(data["number"]), moment, int(data["record"]), None if tree is None else str(tree),
         tuple(map(str, data["left_out"])), copies, {path: int(bits) for path, bits in data["rights"].items()},
+        tuple(map(str, data.get("bare", ()))), tuple(map(str, data.get("missing", ()))),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from agent.permissions import Allow, judge
@@ -42,16 +43,24 @@ T = TypeVar("T")
 
 async def _whole(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """`work` on a thread, to its end even when cancelled: files are never left half looked after."""
+    found, stopped = await _to_its_end(work, *args, **kwargs)
+    if stopped is not None:
+        raise stopped
+    return found
+
+
+async def _to_its_end(
+    work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> tuple[T, asyncio.CancelledError | None]:
+    """The same for what has to be told of: what came of it, and the cancellation that is to be raised then."""
     running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
-    cancelled: asyncio.CancelledError | None = None
+    stopped: asyncio.CancelledError | None = None
     while not running.done():
         try:
             await asyncio.wait([running])
         except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    return running.result()
+            stopped = error
+    return running.result(), stopped
 
 
 # ── around a turn ──
@@ -96,10 +105,15 @@ async def rewind(session: Session, command: Rewind) -> Finished:
         await _go_back(session, command.before, said)
         text = f"going on from before record {command.before}; nothing was erased"
         return Finished("rewind", True, 0, None, text)
-    given = await _whole(_give_back, session.keeper, command.before, session.log.next_id)
-    if command.what == "both":
+    given, stopped = await _to_its_end(_give_back, session.keeper, command.before, session.log.next_id)
+    # Stopped, the conversation stays, and what reads it on has to know of the files.
+    both = command.what == "both" and stopped is None
+    if both:
         await _go_back(session, command.before, said)
-    return await _told(session, given, conversation=command.what == "both", before=command.before)
+    finished = await _told(session, given, conversation=both, before=command.before)
+    if stopped is not None:
+        raise stopped
+    return finished
 
 
 def _message(session: Session, before: int) -> UserSaid:
@@ -134,10 +148,11 @@ async def _told(session: Session, given: Given, *, conversation: bool, before: i
     if given.left:
         parts.append(f"left as they are: {named(given.left)}")
     text = "; ".join(parts)
-    if given.paths or given.left:
-        await session.append(Noted(text, "files"))
+    notes = [Noted(text, "files")] if given.paths or given.left else []
     if given.paths and not conversation:
-        await session.append(Noted(TO_MODEL.format(files=named(given.paths, 20)), "files", to_model=True))
+        notes.append(Noted(TO_MODEL.format(files=named(given.paths, 20)), "files", to_model=True))
+    if notes:
+        await session.append(*notes)
     code = 1 if given.left else 0 if given.paths or conversation else 4
     return Finished("rewind", bool(given.paths) or conversation, code, None, text)
 
@@ -157,16 +172,19 @@ def _give_back(keeper: Keeper, before: int, record: int) -> Given:
         rights = {c.path: bits for c in changes if (bits := looking.rights(c.path, before)) is not None}
     shown = keeper.shown.pop(before, None)
     later = [] if shown is None else [c for c in changes if c.path not in shown or shown[c.path] != c.now]
-    given = _placed(keeper, [c for c in changes if c not in later], record, rights)
+    was_folder = partial(looking.was_folder, since=before)
+    given = _placed(keeper, [c for c in changes if c not in later], record, rights, was_folder)
     # Whoever said yes did not know of these.
     return Given(given.paths, (*given.left, *(f"{c.path}: it changed since it was shown" for c in later)))
 
 
-def _placed(keeper: Keeper, changes: Sequence[Change], record: int, rights: dict[str, int]) -> Given:
+def _placed(
+    keeper: Keeper, changes: Sequence[Change], record: int, rights: dict[str, int], was_folder: Callable[[str], bool]
+) -> Given:
     if not changes:
         return Given((), ())
     try:
-        given = give_back(keeper, changes, record, rights)
+        given = give_back(keeper, changes, record, rights, was_folder)
     except OSError as error:
         return Given((), (f"all: what they are now could not be kept ({error.strerror or error})",))
     keeper.settled(record, {c.path: c.was for c in changes if c.path in given.paths})
@@ -182,10 +200,15 @@ def _last_restored(keeper: Keeper) -> Snapshot | None:
 
 
 async def _take_back(session: Session) -> Finished:
-    given = await _whole(_taken_back, session.keeper, session.log.next_id)
+    given, stopped = await _to_its_end(_taken_back, session.keeper, session.log.next_id)
+    if given is None and stopped is not None:
+        raise stopped
     if given is None:
         return Finished("rewind", False, 4, None, "no files were put back that could be taken back")
-    return await _told(session, given, conversation=False, before=0)
+    finished = await _told(session, given, conversation=False, before=0)
+    if stopped is not None:
+        raise stopped
+    return finished
 
 
 def _taken_back(keeper: Keeper, record: int) -> Given | None:
@@ -195,7 +218,7 @@ def _taken_back(keeper: Keeper, record: int) -> Given | None:
     with keeper.looking() as looking:
         found = [(path, was, looking.current(path)) for path, was in last.copies.items()]
     changes = [Change(path, was, now[0]) for path, was, now in found if now is not None and was != now[0]]
-    return _placed(keeper, changes, record, dict(last.rights))
+    return _placed(keeper, changes, record, dict(last.rights), lambda folder: folder not in last.missing)
 
 
 def project_changes(keeper: Keeper, since: int = 0) -> tuple[FileChange, ...]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
+from typing import Any, Literal
+
+import pytest
 
 from agent.models.scripted import Scripted
 from agent.verify import verify
-from agent.wire import Drafted, Pin, Rewind, RewindOffered, Shell, Undo
+from agent.wire import Drafted, Idle, Interrupt, Pin, Rewind, RewindOffered, Shell, Undo
 from compaction.records import Noted, Rewound, UserSaid
-from tests.agent.loop.harness import Story, call, calls, spoken
+from tests.agent.loop.harness import PATIENCE, Story, call, calls, spoken
 
 
 def edits() -> list[Scripted]:
@@ -102,6 +107,67 @@ async def test_files_alone_go_back_and_the_model_is_told(tmp_path: Path) -> None
         await story.say("go on")
         assert "the user made these files hold what they held" in spoken(story.requests[-1])
         assert "read it" in spoken(story.requests[-1])
+
+
+class Gated:
+    """A session's keeper that waits, once it has kept what is about to be replaced."""
+
+    def __init__(self, keeper: Any) -> None:
+        self.keeper, self.begun, self.go = keeper, threading.Event(), threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.keeper, name)
+
+    def restored(self, record: int, seen: Any) -> None:
+        self.keeper.restored(record, seen)
+        self.begun.set()
+        self.go.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("what", ["both", "files"])
+async def test_esc_while_files_go_back_tells_people_and_the_model_what_was_put_back(
+    tmp_path: Path, what: Literal["both", "files"]
+) -> None:
+    async with Story(tmp_path, edits()) as story:
+        for text in ("write it", "run it", "read it"):
+            await story.say(text)
+        gated: Any = Gated(story.session.keeper)
+        story.session.keeper = gated
+        story.send(Rewind(said(story, "run it"), what))
+        assert await asyncio.to_thread(gated.begun.wait, PATIENCE)
+        story.send(Interrupt())
+        mark = story.mark()
+        await asyncio.sleep(0)
+        gated.go.set()
+        assert (await story.until(Idle, after=mark)).stop == "interrupted"
+        # The files are back as a whole; the conversation is not.
+        assert (story.folder / "a.txt").read_text() == "two\n" and not (story.folder / "b.txt").exists()
+        assert story.bodies(Rewound) == []
+        people, model = [body for body in story.bodies(Noted) if body.topic == "files"]
+        assert people.text == "put back a.txt, b.txt; /rewind --back takes that back" and not people.to_model
+        await story.say("go on")
+        assert model.text in spoken(story.requests[-1]) and "a.txt, b.txt" in model.text
+
+
+async def test_esc_while_that_is_taken_back_is_told_too_and_no_folder_is_left_over(tmp_path: Path) -> None:
+    steps: list[Scripted] = [calls(call("bash", command="rm -r d")), "Gone.", "Hm."]
+    async with Story(tmp_path, steps) as story:
+        (story.folder / "d").mkdir()
+        (story.folder / "d" / "x.txt").write_text("x")
+        await story.say("remove it")
+        await story.wish(Rewind(said(story, "remove it"), "files"))
+        assert (story.folder / "d" / "x.txt").read_text() == "x"
+        gated: Any = Gated(story.session.keeper)
+        story.session.keeper = gated
+        story.send(Rewind(0, back=True))
+        assert await asyncio.to_thread(gated.begun.wait, PATIENCE)
+        story.send(Interrupt())
+        mark = story.mark()
+        await asyncio.sleep(0)
+        gated.go.set()
+        assert (await story.until(Idle, after=mark)).stop == "interrupted"
+        assert not (story.folder / "d").exists()
+        assert [body.to_model for body in story.bodies(Noted) if body.topic == "files"] == [False, True] * 2
 
 
 async def test_the_next_rewind_offers_what_was_put_back(tmp_path: Path) -> None:

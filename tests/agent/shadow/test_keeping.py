@@ -59,7 +59,7 @@ class Place:
         with self.keeper.looking() as looking:
             changes = looking.changes(since)
             rights = {c.path: bits for c in changes if (bits := looking.rights(c.path, since)) is not None}
-        given = give_back(self.keeper, changes, self.record, rights)
+        given = give_back(self.keeper, changes, self.record, rights, lambda folder: looking.was_folder(folder, since))
         self.keeper.settled(self.record, {c.path: c.was for c in changes})
         return given
 
@@ -87,6 +87,57 @@ def test_files_hold_again_what_they_held_and_created_ones_are_gone(tmp_path: Pat
     assert (place.root / "gone.txt").read_text() == "here\n"
     assert not (place.root / "new/b.txt").exists()
     assert place.changes(message) == ()
+
+
+def test_folders_that_were_not_there_go_when_they_are_left_empty_and_no_others(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.write("kept/a.txt", "one\n")
+    (place.root / "empty" / "inner").mkdir(parents=True)
+    place.write(".gitignore", "ignored/\n")
+    place.write("ignored/deep/x.o", "x")
+    place.write("crowd/other.txt", "theirs")
+    message = place.message()
+    place.before()
+    for path in ("new/deep/b.txt", "new/c.txt", "kept/sub/d.txt", "empty/e.txt", "empty/inner/f.txt", "shared/g.txt"):
+        place.write(path, "made\n")
+    place.before("ignored/fresh/h.o")
+    place.write("ignored/fresh/h.o", "made\n")
+    (place.root / "crowd/other.txt").unlink()
+    place.after()
+    place.write("shared/mine.txt", "the user's own, made since\n")
+    assert place.back(message).left == ()
+    assert not (place.root / "new").exists() and not (place.root / "kept/sub").exists()
+    assert (place.root / "kept/a.txt").exists() and (place.root / "crowd/other.txt").exists()
+    assert list((place.root / "empty" / "inner").iterdir()) == [], "an empty folder was there, and is"
+    assert [path.name for path in (place.root / "shared").iterdir()] == ["mine.txt"]
+    assert (place.root / "ignored/deep/x.o").exists() and not (place.root / "ignored/fresh").exists()
+
+
+def test_a_folder_is_left_where_nobody_knows_whether_it_was_there(tmp_path: Path) -> None:
+    place = Place(tmp_path, git=None)
+    message = place.message()
+    (place.root / "bash" / "made").mkdir(parents=True)
+    place.before("bash/made/a.txt")
+    place.write("bash/made/a.txt", "x")
+    place.before("tool/made/b.txt")
+    place.write("tool/made/b.txt", "x")
+    place.after()
+    assert place.back(message).left == ()
+    assert (place.root / "bash" / "made").is_dir() and not (place.root / "tool").exists()
+
+
+def test_what_is_known_of_folders_survives_a_restart(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (place.root / "empty").mkdir()
+    place.write("a.txt", "one\n")
+    message = place.message()
+    place.before()
+    place.write("empty/b.txt", "made\n")
+    place.write("new/c.txt", "made\n")
+    place.after()
+    again = Place(tmp_path)
+    assert again.back(message).left == ()
+    assert (again.root / "empty").is_dir() and not (again.root / "new").exists()
 
 
 def test_the_bytes_survive_whatever_the_project_says_of_line_endings_and_filters(tmp_path: Path) -> None:
