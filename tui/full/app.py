@@ -119,6 +119,19 @@ class UllageApp(App[int]):
         self._ascii = self._desk.ascii = only_ascii(os.environ) if ascii is None else ascii
         self._now = now
         self.session: str | None = None
+        self._dress()
+
+    def _dress(self) -> None:
+        """The theme of the settings, before anything is parsed: set on a screen that stands it has every style sheet
+        read again and every widget styled again, a quarter of the way to the first picture."""
+        self.register_theme(ULLAGE_DARK)
+        self.register_theme(ULLAGE_LIGHT)
+        self.set_reactive(App.theme, self._desk.named())
+        dark = self.current_theme.dark
+        for name, holds in (("-dark-mode", dark), ("-light-mode", not dark), (f"-theme-{self.theme}", True)):
+            self.set_class(holds, name, update=False)
+        self._refresh_truecolor_filter(self.ansi_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def compose(self) -> ComposeResult:
         """Top to bottom."""
@@ -138,10 +151,7 @@ class UllageApp(App[int]):
         yield Foot(ascii=self._ascii, keys=keys, id="foot")
 
     def on_mount(self) -> None:
-        """The theme, the focus, and whatever came before the screen stood."""
-        self.register_theme(ULLAGE_DARK)
-        self.register_theme(ULLAGE_LIGHT)
-        self._desk.dress()
+        """The focus, and whatever came before the screen stood."""
         self.set_class(self._ascii, "ascii")
         attention.arrive(self)
         self.set_keymap(dict(self._desk.keymap))

@@ -185,9 +185,9 @@ class Desk:
                 title, rows = config_pages.PERMISSIONS, config_pages.permissions(event)
         self.app.push_screen(Picker(title, lambda: rows, ""))
 
-    def dress(self) -> None:
-        """The theme of the settings."""
-        self.app.theme = resolved(self.theme, os.environ, self.app.available_themes)
+    def named(self) -> str:
+        """The theme that the settings mean."""
+        return resolved(self.theme, os.environ, self.app.available_themes)
 
     def _set_theme(self, name: str, transcript: Transcript) -> None:
         if name not in (AUTO, *self.app.available_themes):
@@ -195,7 +195,7 @@ class Desk:
             transcript.show([self.presenter.say("warning", f"There is no theme {one_line(name, 40)}: {known}.")])
             return
         self.theme = name
-        self.dress()
+        self.app.theme = self.named()
         self.app.post_message(Wished(SetSetting("theme", None if name == AUTO else name)))
 
     def _attach(self, wish: Attach | AttachClipboard) -> None:

@@ -270,13 +270,17 @@ class Transcript(LineView, can_focus=False):
         else:
             top = round(self.scroll_y) if top is None else top
             top += self._rows.settle(top, top + height)
-        self.virtual_size = Size(self.size.width, self.total())
+        self._tell_size()
         if round(self.scroll_y) != top:
             self.scroll_to(y=top, animate=False, force=True)
         self._moving = False
         self.move_bar()
         self.post_message(self.Moved(0 if self._follows else max(0, self.total() - height - top)))
         self.refresh()
+
+    def _tell_size(self) -> None:
+        """Not as a reactive: the bar is always there, so that nothing but it has to be laid out for more lines."""
+        self.set_reactive(Transcript.virtual_size, Size(self.size.width, self.total()))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The reader scrolled, or the end moved."""
@@ -341,8 +345,7 @@ class Transcript(LineView, can_focus=False):
         """The text got longer: the lines from `changed` on are new, those before stay as they are."""
         total, top = self.total(), round(self.scroll_y)
         self._moving = True
-        # Not as a reactive: the bar is always there, so that nothing but it has to be laid out or drawn for more lines.
-        self.set_reactive(Transcript.virtual_size, Size(self.size.width, total))
+        self._tell_size()
         end = max(0, total - self.size.height)
         if self._follows and end != top:
             self.scroll_to(y=end, animate=False, force=True)
