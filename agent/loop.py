@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import alternating, compactor, job_news, late
+from agent import alternating, answer_cap, compactor, job_news, late
 from agent.admission import admit, prompt_tokens, unusable
 from agent.customs import resolved
 from agent.ending import End
@@ -166,7 +166,8 @@ async def _steps(session: Session, detour: Detour) -> End:
         try:
             reply = await _answered(session, Place(inside_turn=steps > 0, last=last))
         except ModelError as error:
-            if not (await alternating.taken(session, error) or await detour.taken(error)):
+            adapted = await alternating.taken(session, error) or await answer_cap.taken(session, error)
+            if not (adapted or await detour.taken(error)):
                 raise
             continue
         if reply is None:

@@ -14,6 +14,7 @@ connection; no byte is read afterwards. All parts arrive on the worker's loop.
      ├── NoCredit               402, or a 429 that says the quota is spent: waiting does not help
      ├── UnknownModel           404, or a name no provider takes
      ├── BadRequest             other 4xx: our side
+     │    ├── AnswerTooLong     the wished answer is longer than the model gives: `most` tokens where it said so
      │    └── WantsTurns        user and assistant must take turns there
      ├── RateLimited            429: `retry_after` seconds
      ├── Overloaded             500, 502, 503, 529: theirs
@@ -174,6 +175,14 @@ class UnknownModel(ModelError):
 
 class BadRequest(ModelError):
     """A request the provider says is malformed."""
+
+
+class AnswerTooLong(BadRequest):
+    """The wished answer alone is longer than the model gives; `most` tokens where the provider said so."""
+
+    def __init__(self, message: str, *, most: int | None = None, status: int | None = 400):
+        super().__init__(message, status=status)
+        self.most = most
 
 
 class WantsTurns(BadRequest):

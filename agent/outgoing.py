@@ -21,8 +21,9 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
     """The request that goes out next; `view` is the session's own, or one with something said that is not yet."""
     view = session.view if view is None else view
     size = session.size()
-    if max_tokens is None:
-        max_tokens = answer_room(session.target.window, size.total, size.estimated)
+    room = answer_room(session.target.window, size.total, size.estimated)
+    # What a refusal leaves room for may be more than the model says at once.
+    max_tokens = room if max_tokens is None else min(max_tokens, room or max_tokens)
     marks = cache.marks(view, _kept(session, view))
     settings = session.kit.settings
     return Request(

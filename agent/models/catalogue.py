@@ -79,6 +79,7 @@ class Catalogue:
     def __init__(self, learned: Learned, extract: Path = EXTRACT) -> None:
         self._learned, self._extract = learned, extract
         self._probed: dict[tuple[str, str], Probed] = {}
+        self._answers: dict[tuple[str, str], int] = {}
 
     def window(self, endpoint: Endpoint, claim: Claim = NO_CLAIM) -> Window:
         """The window as best known, with its source."""
@@ -93,6 +94,8 @@ class Catalogue:
         most, _ = _first(
             (claim.max_output, None), (probed.max_output, None), (entry.max_output if entry else None, None)
         )
+        if (cap := self._answers.get(_key(endpoint))) is not None:
+            most = cap if most is None else min(most, cap)
         apart = claim.output_apart if claim.output_apart is not None else bool(entry and entry.output_apart)
         # A window from elsewhere than the list is the whole of it, unless its owner says otherwise.
         if claim.output_apart is None and source is not WindowSource.CATALOGUE:
@@ -124,6 +127,10 @@ class Catalogue:
         """Keeps the window (tokens) that a refusal stated. Written to disk at once."""
         probed = self._probed.get(_key(endpoint), Probed())
         self._learned.put(endpoint, Stood(claim.window, probed.window), window)
+
+    def cap_answers(self, endpoint: Endpoint, most: int) -> None:
+        """Remembers the longest answer (tokens) that a refusal spoke of, until the program ends."""
+        self._answers[_key(endpoint)] = most
 
     def alternates(self, endpoint: Endpoint) -> bool:
         """Whether the endpoint's model was found to take user and assistant in turns only."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.model import (
+    AnswerTooLong,
     BadKey,
     BadRequest,
     ContextOverflow,
@@ -29,6 +30,7 @@ from agent.model import (
     Unreachable,
     WantsTurns,
 )
+from agent.models.answer_limit import answer_limit
 from agent.models.overflow import Overflow, of_rates, of_something_else, recognise
 from agent.models.plain_words import plain
 from agent.models.providers import is_own_address, key_variable
@@ -184,6 +186,10 @@ class _Failure:
                 return self._rate_limited()
             case 408 | 504 | 524:
                 return self._timed_out()
+            case 400 | 422 if limit := answer_limit(plain(self.words.text)):
+                return AnswerTooLong(
+                    self._say(f"{name} gives no answer as long as was asked for."), most=limit.most, status=status
+                )
             case int() if 400 <= status < 500:
                 return BadRequest(
                     self._say(f"{name} does not accept the request ({status}); that is on our side."), status=status

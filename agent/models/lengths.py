@@ -115,6 +115,7 @@ _ALONE = re.compile(
     rf"(?<![\w.,\-/#'])(?<!by )(?<!code ){_N}(?![\w\-/])(?! ?(?:characters|bytes|%|ms|seconds|images"
     rf"|tokens? (?:longer|too|over|more|above)))"
 )
+_QUOTES = re.compile(r"<\d+>|['`\"\[\]=]")
 # What is said before, or after, a number that is a maximum.
 _LIMITING = re.compile(
     r"(?:\bmax|\blimit|allow|\bonly|room|up to|at most|than|exceed|\bfit|support|configured|window|capacity|available"
@@ -158,6 +159,11 @@ def _two(said: str, wished: set[int]) -> tuple[int, int] | None:
     least = found[sizes[0]]
     limit = _LIMITING.search(said[: least.start()]) or _LIMITED.search(said[least.end() :])
     return (sizes[1], sizes[0]) if limit else None
+
+
+def sizes_in(said: str) -> list[int]:
+    """Every number that stands on its own, in reading order."""
+    return [_values(match)[0] for match in _ALONE.finditer(_QUOTES.sub(" ", said))]
 
 
 def _pair(said: str) -> tuple[int, int] | None:

@@ -161,7 +161,7 @@ def recognise(status: int | None, body: Any, text: str = "") -> Overflow | None:
     too_long = bool(_TOO_LONG.search(said)) or bool(_NOTHING_LEFT.search(said)) or _compared(said)
     if not by_code and (in_bytes or not too_long):
         return Overflow(bytes=True) if _sized(status, words, said, in_bytes=in_bytes, too_long=too_long) else None
-    if not by_code and _answer_alone(said):
+    if not by_code and answer_alone(said):
         return None
     window, asked = numbers_in(said)
     return Overflow(_field(words, _WINDOW_FIELDS) or window or _field(words, ("limit",)),
@@ -178,7 +178,7 @@ def of_something_else(body: Any, text: str = "") -> bool:
     """Whether the refusal is about a limit that is not the window's, whatever a library took it for."""
     words = words_of(body, text)
     said = plain(words.text)
-    return _rate(words, said) or _elsewhere(words, said) or _answer_alone(said)
+    return _rate(words, said) or _elsewhere(words, said) or answer_alone(said)
 
 
 def _field(words: Words, names: tuple[str, ...]) -> int | None:
@@ -219,7 +219,7 @@ def _sized(status: int | None, words: Words, said: str, *, in_bytes: bool, too_l
     return bool(_BYTES.search(said) and "token" not in said) or (in_bytes and (too_long or bool(_SIZED.search(said))))
 
 
-def _answer_alone(said: str) -> bool:
+def answer_alone(said: str) -> bool:
     """Whether only the wished answer is too long."""
     if not _ANSWER.search(said) or _NOTHING_LEFT.search(said):
         return False

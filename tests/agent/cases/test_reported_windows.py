@@ -47,6 +47,19 @@ async def test_case_13_no_request_asks_for_more_output_than_the_model_gives(tmp_
         assert all(request.max_tokens is not None and 0 < request.max_tokens <= cap for request in story.summaries)
 
 
+@over_http
+async def test_case_13_a_claim_above_what_the_server_gives_costs_one_refusal(
+    provider: Provider, tmp_path: Path
+) -> None:
+    provider.server.max_output = 900
+    try:
+        async with provider.story(tmp_path, {"text": "one"}, {"text": "two"}, model="openai/scripted") as story:
+            assert [(await story.say(text)).stop for text in ("hi", "on")] == ["done", "done"]
+            assert [request.body["max_tokens"] for request in provider.server.asked] == [4_000, 900, 900]
+    finally:
+        provider.server.max_output = None
+
+
 # ── 20: one name at two addresses ──
 
 

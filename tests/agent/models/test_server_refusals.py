@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import agent.model
-from agent.model import ContextOverflow, Endpoint, ModelError
+from agent.model import AnswerTooLong, ContextOverflow, Endpoint, ModelError
 from agent.models.errors_from import error_from
 from agent.models.overflow import Overflow, recognise
 from agent.models.plain_words import plain
@@ -39,6 +39,7 @@ def test_each_refusal_is_of_its_kind_and_states_its_numbers(refusal: dict[str, A
     assert type(error) is getattr(agent.model, refusal["kind"]), str(error)
     numbers = (error.window, error.asked) if isinstance(error, ContextOverflow) else (None, None)
     assert numbers == (refusal.get("window"), refusal.get("asked"))
+    assert (error.most if isinstance(error, AnswerTooLong) else None) == refusal.get("most")
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=name)

@@ -1,0 +1,43 @@
+"""A model that gives shorter answers than the list or the settings say is asked for shorter ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agent.model import AnswerTooLong
+from tests.agent.loop.harness import Story
+
+
+def refused(most: int | None) -> AnswerTooLong:
+    return AnswerTooLong("The model gives no answer as long as was asked for. The conversation is kept.", most=most)
+
+
+def wishes(story: Story) -> list[int | None]:
+    return [request.max_tokens for request in story.requests]
+
+
+async def test_the_stated_limit_is_asked_for_from_then_on_and_told_once(tmp_path: Path) -> None:
+    async with Story(tmp_path, [refused(1_000), "one", "two"], max_output=4_000) as story:
+        assert (await story.say("hi")).stop == "done"
+        assert (await story.say("on")).stop == "done"
+        assert story.answers == ["one", "two"]
+        assert wishes(story) == [4_000, 1_000, 1_000]
+        assert story.told.count("no answer of 4k tokens") == 1
+
+
+async def test_without_a_number_half_is_asked_for(tmp_path: Path) -> None:
+    async with Story(tmp_path, [refused(None), "one"], max_output=4_000) as story:
+        assert (await story.say("hi")).stop == "done"
+        assert wishes(story) == [4_000, 2_000]
+
+
+@pytest.mark.parametrize("most", [None, 4_000, 9_000])
+async def test_a_server_that_refuses_every_length_ends_the_turn_with_its_own_words(
+    tmp_path: Path, most: int | None
+) -> None:
+    async with Story(tmp_path, [refused(most)] * 9, max_output=4_000) as story:
+        idle = await story.say("hi")
+        assert idle.stop == "failed" and "no answer as long" in str(idle.error)
+        assert wishes(story) == [4_000, 2_000, 1_000]
