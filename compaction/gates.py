@@ -40,6 +40,7 @@ from compaction.room import (
     left_beside,
     over_budget,
     primer_cap,
+    reactive_target,
     refuse_fixed,
     too_bulky,
     unshrinkable,
@@ -285,7 +286,11 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
     if not since and body.asked is not None and not body.bytes and _fits(body.asked, budget):
         window = budget.window.effective or 0
         return Proceed(max_tokens=max(1, window - body.asked - window // LIMIT_MARGIN))
+    # Nothing is counted, but by our own count it fits the window that was stated: then the wished answer did not.
+    answer_alone = not since and body.asked is None and body.window is not None and _fits(size, budget)
     if not budget.automatic:
+        if answer_alone:
+            return Proceed()
         text = f"{window_full(body.asked or body.refused, budget)} and automatic rewrites are off: /compact or /prune"
         return Refuse(Gate.REACTIVE, Outcome.REFUSED_WINDOW, text, size, budget.limit)
     # A failure changed nothing: the same request would be refused again.
@@ -296,14 +301,17 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
         if rewritten and calibrated(view, bulk) < under:
             return Proceed()
         return _shed(view, ruler, budget, Gate.REACTIVE, place, refused.id, bulk, under)
-    under = _reactive_target(body, budget)
+    under = reactive_target(body, budget)
     if rewritten and size < under:
         return Proceed()
     decision = _must(view, ruler, budget, Gate.REACTIVE, place, size, refused.id, under)
-    if isinstance(decision, Refuse) and decision.outcome is Outcome.REFUSED_WINDOW and (body.asked or 0) > size:
-        # The provider's own count is the number people can hold against the limit.
-        return replace(decision, text=window_full(body.asked or size, budget), size=body.asked or size)
-    return decision
+    if not (isinstance(decision, Refuse) and decision.outcome is Outcome.REFUSED_WINDOW):
+        return decision
+    if answer_alone:
+        return Proceed()
+    # The provider's own count, where there is one, is the number people can hold against the limit.
+    shown = max(size, body.asked or 0)
+    return replace(decision, text=window_full(shown, budget), size=shown) if shown > size else decision
 
 
 def _shed(
@@ -334,14 +342,6 @@ def _shed(
 def _fits(asked: int, budget: Budget) -> bool:
     """Whether an input the provider counted fits the limit: then only the answer asked for was too large."""
     return budget.limit is not None and asked < budget.limit
-
-
-def _reactive_target(body: WindowLearned, budget: Budget) -> int:
-    """Below how many tokens a retry has a chance: the limit if a number was learned, else clearly less than refused."""
-    if body.window is not None and budget.limit is not None:
-        return budget.limit
-    below = body.refused * CEILING_NUMERATOR // CEILING_DENOMINATOR
-    return below if budget.limit is None else min(below, budget.limit)
 
 
 def _spill_or_prune(

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import floor
 
-from compaction.budget import Budget
+from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, Budget
 from compaction.cut import results_by_record
-from compaction.records import Noted
+from compaction.records import Noted, WindowLearned
 from compaction.tokens import MESSAGE, Ruler, calibration, fixed, fixed_parts
 from compaction.view import NESTED, Item, View, preview
 
@@ -159,7 +159,15 @@ def _as_preview(item: Item, body: object, ruler: Ruler) -> int:
     return min(ruler.item(item), ruler.item(after))
 
 
+def reactive_target(body: WindowLearned, budget: Budget) -> int:
+    """Below how many tokens a retry has a chance: the limit if a number was learned, else clearly less than refused."""
+    if body.window is not None and budget.limit is not None:
+        return budget.limit
+    below = body.refused * CEILING_NUMERATOR // CEILING_DENOMINATOR
+    return below if budget.limit is None else min(below, budget.limit)
+
+
 __all__ = [
     "aside", "k", "largest_fixed", "last_step", "left_beside", "over_budget", "primer_cap", "primer_shown",
-    "refuse_fixed", "too_bulky", "unshrinkable", "window_full",
+    "reactive_target", "refuse_fixed", "too_bulky", "unshrinkable", "window_full",
 ]  # fmt: skip

@@ -181,6 +181,17 @@ def test_a_refusal_whose_input_fits_is_sent_again_with_a_smaller_answer_and_no_r
     assert decide(off.view, off.ruler, off.budget, Place()) == Proceed(max_tokens=18_000)
 
 
+@pytest.mark.parametrize("automatic", [True, False])
+def test_a_stated_window_that_a_short_conversation_fits_means_that_the_wished_answer_did_not(automatic: bool) -> None:
+    # "max_tokens cannot be greater than the model's length of 40,000": nothing is said of the input.
+    s = Simulation(claimed=40_000, automatic=automatic)
+    s.append(UserSaid("hi"), learned(40_000))
+    assert decide(s.view, s.ruler, s.budget, Place()) == Proceed()
+    s.append(learned(40_000))
+    refusal = decide(s.view, s.ruler, s.budget, Place())
+    assert isinstance(refusal, Refuse) and "2 times" in refusal.text
+
+
 def test_a_refusal_of_bytes_or_above_the_limit_is_answered_by_a_rewrite() -> None:
     for refusal in (learned(40_000, 35_000), learned(None, None, bytes=True), learned(40_000, 20_000, bytes=True)):
         s = chat(20_000)
