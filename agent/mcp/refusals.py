@@ -8,8 +8,8 @@ from collections.abc import Collection
 HEADER = "authorization"
 
 HOW = (
-    'give its table headers = { Authorization = "Bearer $TOKEN" }, where TOKEN is the name of an environment variable '
-    "that holds the token"
+    'give its table headers = { Authorization = "Bearer $TOKEN" }, with TOKEN an environment variable that holds the '
+    "token"
 )
 
 

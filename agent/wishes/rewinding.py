@@ -30,8 +30,9 @@ from compaction.errors import BadTarget
 from compaction.records import Noted, Rewound, UserSaid
 from compaction.view import first_line
 
-# What a message brought along from files it names (see `mentions`): it is read anew when the message is sent again.
-_ATTACHED = re.compile(r'\n\n<file path="[^"\n]*">\n.*\Z', re.DOTALL)
+# What a message brought along from files and resources it names (see `mentions` and `from_servers`): it is read anew
+# when the message is sent again.
+_ATTACHED = re.compile(r'\n\n<(?:file path|resource server)="[^\n]*">\n.*\Z', re.DOTALL)
 
 # What the model is told when files go back and the conversation does not.
 TO_MODEL = "[the user made these files hold what they held at another time: {files}; read them before relying on them]"

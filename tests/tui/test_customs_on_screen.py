@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.mcp.prompts import Resource
+from agent.mcp.prompts import Prompt, Resource, Wanted
 from agent.places import under
 from agent.reading import CustomCommand, Reading
 from agent.wire import Busy, Proposed, SetTrust, Submit
@@ -116,6 +116,17 @@ async def test_a_new_file_appears_when_the_list_opens_and_bad_ones_are_named_onc
         assert popup.current() is not None and popup.current().label == "/zebra"  # type: ignore[union-attr]
         await s.press("enter")
         assert s.worker.sent == [Submit("/zebra")]
+        # Typed faster than the list is read, what is new opens it.
+        log.customs = [Prompt("docs", "plan", "docs:plan", "Plan it", (Wanted("what", True),))]
+        await s.press("/", "d", "o", "c", "s")
+        await s.settle(lambda: any(c.label == "/docs:plan what" for c in popup.candidates))
+        assert popup.current() is not None and popup.current().hint == "Plan it (MCP server docs)"  # type: ignore[union-attr]
+        # Taken whole it closes the list, and a later reading does not open it again.
+        await s.press("tab", "x")
+        assert not popup.open
+        popup.post_message(Popup.Listed(()))
+        await s.settle(lambda: True)
+        assert not popup.open
         assert s.said("#transcript").count("bad.md") == 1
 
 

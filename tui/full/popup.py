@@ -60,10 +60,12 @@ class Popup(Widget, can_focus=False):
         self.post_message(self.Listed(self.customs.read()))
 
     def on_popup_listed(self, message: Listed) -> None:
-        """What is new joins the list that is open; files that are none are named."""
-        if self.open and self.token is not None and self.token.kind == "slash":
+        """What is new joins the list, or opens it where nothing fitted; files that are none are named."""
+        if self.token is not None and self.token.kind == "slash":
             marked, chosen = self.current(), self.chosen
             found = completion.slashes(self.token.query, self.customs.rows)
+            if not self.open and [candidate.insert for candidate in found] == [f"/{self.token.query}"]:
+                found = []
             self.offer(self.token, found)
             self.chosen = found.index(marked) if marked in found else min(chosen, max(0, len(found) - 1))
         for problem in message.problems:

@@ -87,9 +87,11 @@ class Menu:
         talk = self._talk()
         talk.mistakes(await asyncio.to_thread(talk.customs.read))
         token = self.token
-        if self.open and token is not None and token.kind == "slash":
-            marked = self.chosen
-            self._offer(token, completion.slashes(token.query, talk.customs.rows))
+        if token is not None and token.kind == "slash":
+            marked, found = self.chosen, completion.slashes(token.query, talk.customs.rows)
+            if not self.open and [candidate.insert for candidate in found] == [f"/{token.query}"]:
+                found = []
+            self._offer(token, found)
             self.chosen = min(marked, max(0, len(self.candidates) - 1))
             talk.surface.changed()
 

@@ -14,7 +14,19 @@ from agent.custom_files import BadWords
 from agent.mcp.held import progress_line
 from agent.mcp.prompts import Prompt, Resource, Wanted, prompt_name, prompts_of, resources_of
 from agent.reading import Reading
-from agent.wire import Idle, Interrupt, ListTools, Progress, Returned, Steer, Submit, ToolRunning, ToolsListed
+from agent.wire import (
+    Drafted,
+    Idle,
+    Interrupt,
+    ListTools,
+    Progress,
+    Returned,
+    Rewind,
+    Steer,
+    Submit,
+    ToolRunning,
+    ToolsListed,
+)
 from compaction.records import ToolReturned, UserSaid
 from tests.agent.loop.harness import Story, call, calls, last_text
 from tests.agent.mcp.waiting import until
@@ -93,6 +105,15 @@ async def test_a_model_that_takes_no_pictures_gets_a_line_instead(tmp_path: Path
         await story.say("look at @odd:note://picture")
         (said,) = story.bodies(UserSaid)
         assert said.images == () and "[a picture, which this model does not take]" in said.text
+
+
+async def test_gone_back_to_the_message_is_the_draft_without_what_was_read_for_it(tmp_path: Path) -> None:
+    async with story_of(tmp_path) as story:
+        await story.say("look at @odd:note://one")
+        assert "<resource " in story.bodies(UserSaid)[0].text
+        (record,) = [r.id for r in story.records if isinstance(r.body, UserSaid)]
+        await story.wish(Rewind(record, "conversation"))
+        assert story.said(Drafted) == [Drafted("look at @odd:note://one")]
 
 
 async def test_a_file_of_that_name_is_the_file(tmp_path: Path) -> None:
