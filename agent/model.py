@@ -198,7 +198,11 @@ class Overloaded(ModelError):
 
 
 class Unreachable(ModelError):
-    """Nothing answers at the address."""
+    """Nothing answers at the address. `lost`: something took the connection, and it was gone before an answer."""
+
+    def __init__(self, message: str, *, lost: bool = False, status: int | None = None) -> None:
+        super().__init__(message, status=status)
+        self.lost = lost
 
 
 class TimedOut(ModelError):

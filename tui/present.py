@@ -65,8 +65,9 @@ from tui.wording import COMPLETE, FAILURES, GATES
 # Wishes whose record is shown: the sentence of how they ended would say it twice.
 HAVE_A_BLOCK = frozenset({"compact", "prune", "undo", "pin", "rewind"})
 
-# A file that a mention brought along, as the agent joins it to the message.
-ATTACHED = re.compile(r'\n\n<file path="([^"\n]*)">\n(.*?)\n</file>(?=\n\n<file path="|\Z)', re.DOTALL)
+# A file or a server's resource that a mention brought along, as the agent joins it to the message.
+_BEGINS = r'\n\n<(?:file path="([^"\n]*)"|resource server="([^"\n]*)" uri="([^\n]*)")>\n'
+ATTACHED = re.compile(rf"{_BEGINS}(.*?)\n</(?:file|resource)>(?={_BEGINS}|\Z)", re.DOTALL)
 
 # What makes a word a name that is written as it is, inside of it: `openai/gpt`, `http://…`, `src/a.py`, `a_b`.
 NAME = re.compile(r"[/:.@_]\S")
@@ -315,7 +316,7 @@ def user(key: str, number: int, body: UserSaid) -> Block:
     if body.admitted is not None:
         meta += (f"shortened for the model to {body.admitted:,} characters",)
     # The files' text is what the model reads; whoever named them knows what is in them.
-    files = [safe(found[1]) for found in ATTACHED.finditer(body.text)]
+    files = [safe(found[1] or f"{found[2]}:{found[3]}") for found in ATTACHED.finditer(body.text)]
     if files:
         meta += (f"with {', '.join(files)}",)
     text = safe(ATTACHED.sub("", body.text))

@@ -129,7 +129,7 @@ class _Failure:
                 return self._timed_out()
             why = next((_NO_ANSWER[n] for n in reversed(self.names) if n in _NO_ANSWER), None)
             if why is not None and not self.midway:
-                return self._unreachable(why)
+                return self._unreachable(why, lost=True)
         if self.status == 402 or (self.status in _UNSURE and self._about(MONEY) and not self._passes()):
             return self._no_credit()
         if self.midway and self.status in (None, 200, 500, 503):
@@ -293,10 +293,10 @@ class _Failure:
             status=self.status if self._answered() else None,
         )
 
-    def _unreachable(self, why: str) -> ModelError:
+    def _unreachable(self, why: str, *, lost: bool = False) -> ModelError:
         where = self.endpoint.api_base or self.endpoint.name
         hint = "Is the server running?" if self.endpoint.api_base else "Check the network connection."
-        return Unreachable(f"{where} cannot be reached: {why}. {hint} The conversation is kept.")
+        return Unreachable(f"{where} cannot be reached: {why}. {hint} The conversation is kept.", lost=lost)
 
     def _not_a_stream(self) -> ModelError:
         where = self.endpoint.api_base or self.endpoint.name

@@ -59,7 +59,7 @@ class Detour:
         except UnknownModel as unknown:
             session.warn(f"the fallback cannot be used: {unknown}")
             return False
-        if isinstance(error, Unreachable) and target.endpoint.api_base and _same_place(session, target):
+        if isinstance(error, Unreachable) and not error.lost and _same_place(session, target):
             return False
         ready, way = (True, "") if is_embedded(name) else session.kit.endpoints.way_in(name)
         if ready is False:
@@ -100,7 +100,8 @@ class Detour:
 
 def _same_place(session: Session, target: Target) -> bool:
     """Whether another model is asked at the same address: where nothing answers, it does not either."""
-    return target.endpoint.api_base == session.target.endpoint.api_base
+    base = target.endpoint.api_base
+    return base is not None and base == session.target.endpoint.api_base
 
 
 def offer(session: Session, target: Target) -> str:

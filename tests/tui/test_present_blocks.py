@@ -259,6 +259,13 @@ def test_files_that_a_mention_brought_are_named_and_not_repeated() -> None:
     block = present.user("k", 1, UserSaid(text))
     assert block.body == "look at @a.py and @b"
     assert block.meta == ("with a.py, b",)
+    text = (
+        'see @docs:a://"x" and @a.py\n\n<file path="a.py">\nx\n</file>\n\n<resource server="docs" uri="a://"x"">\ny\n'
+        "</resource>"
+    )
+    block = present.user("k", 1, UserSaid(text))
+    assert block.body == 'see @docs:a://"x" and @a.py'
+    assert block.meta == ('with a.py, docs:a://"x"',)
 
 
 @pytest.mark.parametrize(

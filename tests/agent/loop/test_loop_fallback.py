@@ -129,6 +129,9 @@ async def test_where_nothing_answers_another_model_at_the_same_address_is_not_of
         assert (await story.say("hi")).stop == "failed"
         assert story.said(Asking) == []
         assert (await asked(story, "once")).stop == "done", "one that only has trouble may have it with one model"
+    lost = Unreachable("closed before an answer", lost=True)
+    async with Story(tmp_path / "lost", [lost, "Done."], more=more) as story:
+        assert (await asked(story, "once")).stop == "done"
 
 
 @pytest.mark.parametrize(
