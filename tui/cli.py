@@ -14,6 +14,8 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
+from tui.version import VERSION
+
 READING = (
     "sessions",
     "context",
@@ -140,19 +142,6 @@ def _first_word(arguments: list[str]) -> str | None:
     return None
 
 
-class _Version(argparse.Action):
-    """`--version`, looked up only when asked for."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str = argparse.SUPPRESS, **_: object) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from tui.version import version
-
-        print(f"ullage {version()}")
-        parser.exit(0)
-
-
 def _named(text: str) -> str:
     """Not empty: a script's variable that was never set must not begin another session."""
     if not text.strip():
@@ -182,7 +171,7 @@ def _screen_parser() -> argparse.ArgumentParser:
         epilog=f"commands for scripts: {', '.join(COMMANDS)}; each has its own --help",
         argument_default=argparse.SUPPRESS,
     )
-    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--version", action="version", version=f"ullage {VERSION}", help="show the version and exit")
     parser.add_argument(
         "--resume", nargs="?", const="", metavar="ID", help="choose a session to go on with, or name it"
     )

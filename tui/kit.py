@@ -24,7 +24,7 @@ from agent.models.remote import RemoteModel
 from agent.models.routed import RoutedModel
 from agent.session import Kit
 from compaction.summary import Prompts
-from tui.version import version
+from tui.version import VERSION
 
 
 def make_kit(
@@ -65,7 +65,7 @@ def make_kit(
         interactive=interactive,
         load=load,
         servers=_servers(chosen, here, environ, interactive) if interactive or talks else None,
-        versions=f"ullage {version()}, python {sys.version_info.major}.{sys.version_info.minor}",
+        versions=f"ullage {VERSION}, python {sys.version_info.major}.{sys.version_info.minor}",
     )
 
 

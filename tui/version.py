@@ -1,11 +1,8 @@
-"""The installed version, for `--version` and for the log."""
+"""The version, for the build, for `--version` and for the log.
+
+Not asked of the installed distribution: reading its metadata takes longer than all else that `--help` does.
+"""
 
 from __future__ import annotations
 
-
-def version() -> str:
-    """The version of the installed distribution."""
-    # Looked up when asked for: reading the metadata takes longer than all else that `--help` does.
-    from importlib.metadata import version as installed
-
-    return installed("ullage")
+VERSION = "0.1.0"

@@ -33,15 +33,21 @@ def brought_in(module: str) -> set[str]:
 
 SCREENS = {"textual", "rich", "prompt_toolkit"}
 RUNTIMES = {"litellm", "mcp", "openai", "pydantic", "xllamacpp"}
+# What only the first Markdown, a change of settings, the keyring, or a lock and a request of ours need.
+LATER = {"filelock", "httpx", "keyring", "markdown_it", "pygments", "tiktoken", "tomlkit"}
+# What the standard library takes long to load: `email` comes with `importlib.metadata`.
+SLOW = {"email", "http", "multiprocessing", "sqlite3", "xml", "zipfile"}
 
 
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("agent.worker", SCREENS | RUNTIMES),
-        ("tui.cli", SCREENS | RUNTIMES),
-        ("tui.headless.writing", SCREENS | RUNTIMES),
-        ("tui.full.app", {"prompt_toolkit"} | RUNTIMES),
+        ("agent.worker", SCREENS | RUNTIMES | LATER | SLOW),
+        ("tui.cli", SCREENS | RUNTIMES | LATER | SLOW),
+        ("tui.wiring", SCREENS | RUNTIMES | LATER | SLOW),
+        ("tui.headless.reading", SCREENS | RUNTIMES | LATER | SLOW),
+        ("tui.headless.writing", SCREENS | RUNTIMES | LATER | SLOW),
+        ("tui.full.running", {"prompt_toolkit"} | RUNTIMES | LATER | SLOW),
     ],
 )
 def test_importing_it_loads_none_of_the_packages_it_has_no_use_for(module: str, heavy: set[str]) -> None:

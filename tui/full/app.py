@@ -61,7 +61,7 @@ from agent.wire import (
 )
 from tui.actions import Action, Say, ShowText, Wish
 from tui.customs import Customs
-from tui.full import attention
+from tui.full import attention, strips
 from tui.full.ascii_only import AsciiOnly
 from tui.full.desk import Choices, Desk
 from tui.full.dialogs import Approval
@@ -85,6 +85,13 @@ BATCH = 200
 
 class Arrived(Message):
     """Events wait in the inbox."""
+
+
+def _load_the_rest() -> None:
+    """What the first picture did without."""
+    strips.load()
+    # What stands is there to stay: a collection that looks at all of it again holds a key back for 40 ms.
+    gc.freeze()
 
 
 class UllageApp(App[int]):
@@ -161,8 +168,6 @@ class UllageApp(App[int]):
         laying = ExitStack()
         laying.enter_context(self.batch_update())
         self.call_after_refresh(self._stands, laying)
-        # What stands is there to stay: a collection that looks at all of it again holds a key back for 40 ms.
-        self.call_after_refresh(gc.freeze)
         self.post_message(Arrived())
         if self._first is not None:
             self.post_message(Wished(self._first))
@@ -170,6 +175,7 @@ class UllageApp(App[int]):
     def _stands(self, laying: ExitStack) -> None:
         laying.close()
         self.screen.refresh()
+        self.run_worker(_load_the_rest, thread=True)
 
     def on_unmount(self) -> None:
         """The window gets its own name back."""

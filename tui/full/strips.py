@@ -19,7 +19,6 @@ from textual.strip import Strip
 
 from tui.block import Block, Fold, folded
 from tui.flow import wrap
-from tui.full import markdown
 from tui.full.palette import Palette
 from tui.full.pieces import LONGEST_LINE
 
@@ -46,6 +45,18 @@ class Piece:
     last: bool = True
     open: bool = False
     gap: int = 1
+
+
+def load() -> None:
+    """What the first Markdown would otherwise wait for; on a thread, once the screen stands."""
+    _markdown("", 80, Palette())
+
+
+def _markdown(text: str, width: int, palette: Palette) -> list[list[Segment]]:
+    # Here, because its parser and highlighter cost a start 30 ms before there is anything to draw with them.
+    from tui.full.markdown import lines
+
+    return lines(text, width, palette)
 
 
 def draw(piece: Piece, width: int, palette: Palette) -> list[Strip]:
@@ -136,7 +147,7 @@ def _user(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
 def _prose(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
     inner = max(4, min(width - INDENT - 1, PROSE))
     pad = Segment(" " * INDENT)
-    for line in markdown.lines(piece.text, inner, palette):
+    for line in _markdown(piece.text, inner, palette):
         yield [pad, *line]
 
 
@@ -221,7 +232,7 @@ def _divider(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
             yield line
     if piece.open and piece.text:
         rail = Segment(f"  {glyphs.rail} ", palette.faint)
-        for line in markdown.lines(piece.text, max(4, min(width - RAIL - 1, PROSE)), palette):
+        for line in _markdown(piece.text, max(4, min(width - RAIL - 1, PROSE)), palette):
             yield [rail, *line]
 
 
