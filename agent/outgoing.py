@@ -5,6 +5,7 @@ Not the spelling of messages (that is `request`) and no sending.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from agent.forecast import replies
@@ -13,6 +14,7 @@ from agent.models.spelling import spell
 from agent.request import messages_of, tools_of
 from agent.session import Session
 from compaction import cache
+from compaction.attempts import counted_more
 from compaction.budget import answer_room
 from compaction.view import View
 
@@ -21,9 +23,12 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
     """The request that goes out next; `view` is the session's own, or one with something said that is not yet."""
     view = session.view if view is None else view
     size = session.size()
-    room = answer_room(session.target.window, size.total, size.estimated)
-    # What a refusal leaves room for may be more than the model says at once.
-    max_tokens = room if max_tokens is None else min(max_tokens, room or max_tokens)
+    window, refused = session.target.window, counted_more(session.view)
+    if max_tokens is None:
+        max_tokens = answer_room(window, size.total, size.estimated, refused=refused)
+    else:
+        # What a refusal leaves room for may be more than the model says at once.
+        max_tokens = min(max_tokens, answer_room(replace(window, ceiling=None), size.total, 0) or max_tokens)
     marks = cache.marks(view, _kept(session, view))
     settings = session.kit.settings
     return Request(

@@ -132,6 +132,12 @@ def refusals(view: View) -> tuple[Record, ...]:
     return tuple(r for r in view.records if r.id > since and isinstance(r.body, WindowLearned) and not r.body.summary)
 
 
+def counted_more(view: View) -> bool:
+    """Whether this model's provider has refused a request whose input it counted: estimates are not its counts."""
+    found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and not r.body.summary)
+    return any(body.model == view.model and body.asked is not None for body in found)
+
+
 def retry_spent(view: View) -> bool:
     """Whether the running turn has used its one reactive retry."""
     return len(refusals(view)) > REACTIVE_RETRIES

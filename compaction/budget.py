@@ -211,10 +211,14 @@ def budget_for(window: Window, policy: Policy) -> Budget:
     return Budget(window, policy, limit, budget, reserve, trigger, landing)
 
 
-def answer_room(window: Window, size: int, estimated: int, *, required: bool = False) -> int | None:
+def answer_room(
+    window: Window, size: int, estimated: int, *, required: bool = False, refused: bool = False
+) -> int | None:
     """`max_tokens` for a request of `size` tokens of which `estimated` are not the provider's own count.
 
     None: leave it out, because the model's own maximum is unknown; `required` is for APIs that insist on a number.
+    `refused`: the provider has counted more than was estimated before, and refused it. Then what is left free is a
+    twentieth of the window, as in the request that was sent again: a second refusal in one turn would end it.
     """
     if window.max_output is None and not required:
         return None
@@ -222,7 +226,8 @@ def answer_room(window: Window, size: int, estimated: int, *, required: bool = F
     total = window.effective
     if total is None or window.output_apart:
         return most
-    return max(1, min(most, max(least_output(total), total - size - estimated // LIMIT_MARGIN)))
+    margin = (total if refused else estimated) // LIMIT_MARGIN
+    return max(1, min(most, max(least_output(total), total - size - margin)))
 
 
 __all__ = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from compaction.attempts import counted_more
 from compaction.budget import Budget, Policy, Window, answer_room, budget_for
 from compaction.cut import choose_cut
 from compaction.emergency import previous_summary
@@ -255,7 +256,11 @@ class Simulation:
         size = measure(self.view, self.ruler)
         counted = self.counted(self.view)
         self.requests += 1
-        room = asked.max_tokens or answer_room(self.window, size.total, size.estimated) or 0
+        room = (
+            asked.max_tokens
+            or answer_room(self.window, size.total, size.estimated, refused=counted_more(self.view))
+            or 0
+        )
         fault = self.faults.pop(0) if self.faults else None
         if fault == "silent" and size.known:
             read = counted // 2

@@ -174,6 +174,10 @@ def test_the_answer_asked_for_leaves_room_for_the_input() -> None:
     # An output cap of 131,072 on a window of 1,000,000 (case 13).
     assert answer_room(Window(1_000_000, 131_072), 10_000, 10_000) == 32_000
     assert answer_room(Window(200_000, 64_000), 180_000, 20_000) == 200_000 - 180_000 - 1_000
+    # Once its provider has counted more than was estimated, the margin is a twentieth of the window.
+    assert answer_room(Window(200_000, 64_000), 180_000, 20_000, refused=True) == 200_000 - 180_000 - 10_000
+    assert answer_room(Window(8_000, 4_000), 4_630, 100, refused=True) == 8_000 - 4_630 - 400
+    assert answer_room(Window(8_000, 4_000), 7_900, 100, refused=True) == 1_000
     assert answer_room(Window(200_000), 10_000, 0) is None
     assert answer_room(Window(200_000), 10_000, 0, required=True) == 32_000
     assert answer_room(Window(None, 8_000), 10_000, 0) == 8_000

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from agent.model import ContextOverflow, RequestTooLarge
 from agent.models.scripted import Say, ScriptedModel
 from agent.reading import Reading
 from agent.wire import Idle
+from compaction.attempts import counted_more
 from compaction.records import AssistantSaid, Noted, Usage, UserSaid, WindowLearned
-from tests.agent.loop.harness import NAME, Story, pairs_are_valid, reads, scripted
+from compaction.view import View
+from tests.agent.loop.harness import NAME, Story, call, calls, pairs_are_valid, reads, scripted
+from tests.compaction.build_log import log, user
 from tui.costs import Costs
 
 
@@ -78,6 +82,27 @@ async def test_only_the_output_was_too_large_so_it_is_asked_again_for_less(tmp_p
         assert first.messages == second.messages
         assert second.max_tokens == 12_000 - 2_500 - 600
         assert story.tags == []
+
+
+async def test_a_provider_that_counts_more_than_estimated_refuses_once_and_not_again_in_the_same_turn(
+    tmp_path: Path,
+) -> None:
+    # Numbers on short lines: a fifth more tokens than they look, at a server that takes input and answer together.
+    work = [calls(call("bash", command=f"seq {n} {n + 400}")) for n in range(1, 25)]
+    async with Story(tmp_path, scripted([*work, "done"], window=8_000), window=8_000) as story:
+        idle = await story.say("work")
+        assert (idle.stop, story.answers[-1]) == ("done", "done")
+        (refused,) = story.bodies(WindowLearned)
+        assert refused.asked is not None and refused.asked > refused.refused
+        at = next(n for n, r in enumerate(story.requests) if r.max_tokens != story.max_output)
+        assert all(r.max_tokens is not None for r in story.requests[at:])
+
+
+def test_only_a_refusal_that_counted_this_models_input_makes_the_answer_shorter() -> None:
+    counted = WindowLearned("scripted", "default", 8_000, None, 4_000, 4_100)
+    others = (replace(counted, asked=None), replace(counted, model="another"), replace(counted, summary=True))
+    assert counted_more(View(log(user("u"), counted, user("v"))))
+    assert not counted_more(View(log(user("u"), *others)))
 
 
 async def test_too_many_bytes_are_shortened_and_tried_once_more(tmp_path: Path) -> None:
