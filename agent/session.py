@@ -41,10 +41,10 @@ from agent.spending import Spending
 from agent.tools import TOOLS, Tool, Workspace
 from agent.wire import Appended, Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
 from compaction import gates
+from compaction.attempts import ceiling
 from compaction.budget import Budget, Window, budget_for
 from compaction.cache import Prices, request_cost
 from compaction.records import (
-    AssistantSaid,
     Body,
     Compacted,
     CompactionFailed,
@@ -53,7 +53,6 @@ from compaction.records import (
     Record,
     SettingsChanged,
     Usage,
-    WindowLearned,
     tag_of,
 )
 from compaction.summary import Prompts
@@ -221,33 +220,10 @@ class Session:
             # A reading command asks no server: what it said when the session started is the best there is.
             window = replace(target.window, tokens=started.window, source=started.window_source)
             target = replace(target, window=window)
-        ceiling = self._ceiling(target.endpoint)
-        if ceiling is not None and (target.window.tokens is None or ceiling < target.window.tokens):
-            return replace(target, window=replace(target.window, ceiling=ceiling))
+        least = ceiling(self.view, target.endpoint.name, target.endpoint.label)
+        if least is not None and (target.window.tokens is None or least < target.window.tokens):
+            return replace(target, window=replace(target.window, ceiling=least))
         return target
-
-    def _ceiling(self, endpoint: Endpoint) -> int | None:
-        """The least size refused without a number that nothing contradicts, tokens.
-
-        What contradicts it: a number learned since, a larger request that was answered, and the user's own choice of
-        model or budget, so that a wrong refusal cannot wall a session in.
-        """
-        refused: list[int] = []
-        answered = 0
-        for record in self.view.records:
-            match record.body:
-                case WindowLearned() as body if (body.model, body.endpoint) == (endpoint.name, endpoint.label):
-                    if body.window is not None:
-                        refused.clear()
-                    elif body.ceiling is not None:
-                        refused.append(body.ceiling)
-                case AssistantSaid(usage=usage, model=endpoint.name) if usage is not None:
-                    answered = max(answered, usage.input)
-                case SettingsChanged(model=model, budget=budget) if model is not None or budget is not None:
-                    refused.clear()
-                case _:
-                    pass
-        return min((size for size in refused if size > answered), default=None)
 
     def summariser(self) -> Target:
         """The model that summarises: the session's own, or the one the settings name."""
@@ -296,6 +272,9 @@ class Session:
             except asyncio.CancelledError as error:
                 cancelled = error
         records = writing.result()
+        if self.target.window.ceiling is not None:
+            # An answer to as large a request takes back what a refusal without a number let one guess.
+            self.refresh()
         self.metered()
         if cancelled is not None:
             raise cancelled

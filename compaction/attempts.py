@@ -22,6 +22,7 @@ from compaction.records import (
     Pruned,
     Record,
     Reverted,
+    Rewound,
     SettingsChanged,
     ToolReturned,
     UserSaid,
@@ -132,10 +133,38 @@ def refusals(view: View) -> tuple[Record, ...]:
     return tuple(r for r in view.records if r.id > since and isinstance(r.body, WindowLearned) and not r.body.summary)
 
 
-def counted_more(view: View) -> bool:
-    """Whether this model's provider has refused a request whose input it counted: estimates are not its counts."""
-    found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and not r.body.summary)
-    return any(body.model == view.model and body.asked is not None for body in found)
+def refused_before(view: View) -> bool:
+    """Whether this model's provider has refused a request for its length: what is estimated is not its count."""
+    found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned))
+    return any(b.model == view.model and not (b.summary or b.bytes or b.silent) for b in found)
+
+
+def ceiling(view: View, model: str, endpoint: str) -> int | None:
+    """The least size refused without a number that nothing contradicts, tokens.
+
+    What contradicts it: a number learned since, a request as large that was answered (the same one, with a smaller
+    answer wished for), and the user's own choice of model or budget, so that a wrong refusal cannot wall a session in.
+    """
+    refused: list[int] = []
+    answered, same = 0, False
+    for record in view.records:
+        match record.body:
+            case WindowLearned() as body if (body.model, body.endpoint) == (model, endpoint):
+                if body.window is not None:
+                    refused.clear()
+                elif body.ceiling is not None:
+                    refused.append(body.ceiling)
+                    same = not body.silent
+            case Pruned() | Compacted() | Rewound() | UserSaid():
+                same = False
+            case AssistantSaid(usage=usage, model=by) if usage is not None and by == model:
+                answered = max(answered, usage.input, refused[-1] if same and refused else 0)
+                same = False
+            case SettingsChanged(model=chosen, budget=budget) if chosen is not None or budget is not None:
+                refused.clear()
+            case _:
+                pass
+    return min((size for size in refused if size > answered), default=None)
 
 
 def retry_spent(view: View) -> bool:

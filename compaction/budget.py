@@ -12,7 +12,7 @@ All sizes are tokens; k is 1,000.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compaction.errors import BadBudget
 from compaction.records import WindowSource
@@ -41,6 +41,9 @@ MOST_DIGITS = 15
 
 # A longer single answer is asked for by nobody, and providers reserve rate limit for what is asked.
 MOST_OUTPUT = 32_000
+
+# Where the window is unknown, the answer wished for after a refusal without a number is a quarter of the usual one.
+WISH_SHARE = 4
 
 # A refusal without a number says only "less than this"; a quarter below it is where the next try goes.
 CEILING_NUMERATOR, CEILING_DENOMINATOR = 3, 4
@@ -230,6 +233,22 @@ def answer_room(
     return max(1, min(most, max(least_output(total), total - size - margin)))
 
 
+def smaller_wish(window: Window, size: int) -> int | None:
+    """`max_tokens` for a request of `size` tokens that was refused without a number, when the answer may be to blame.
+
+    None: it was not, for the input alone is too large, or no answer was asked for.
+    """
+    if window.max_output is None:
+        return None
+    most = min(window.max_output, MOST_OUTPUT)
+    if window.tokens is None or window.output_apart:
+        return max(1, most // WISH_SHARE)
+    known = limit_of(replace(window, ceiling=None))
+    if known is None or size >= known:
+        return None
+    return max(1, min(most, window.tokens - size - window.tokens // LIMIT_MARGIN))
+
+
 __all__ = [
     "DEFAULT_RULE",
     "LEAST_BUDGET",
@@ -243,4 +262,5 @@ __all__ = [
     "least_output",
     "limit_of",
     "parse_size",
+    "smaller_wish",
 ]

@@ -251,3 +251,14 @@ def spill_candidates(view: View, ruler: Ruler, *, newest_steps: int | None = Non
         if tokens > ruler.item(after):
             found.append(Saving(item.record, item.title, tokens, tokens - ruler.item(after)))
     return tuple(sorted(found, key=lambda s: (-s.freed, s.record)))
+
+
+def largest_results(view: View, ruler: Ruler, excess: int, *, newest_steps: int | None = None) -> tuple[int, ...]:
+    """The fewest live results whose spilling frees `excess` tokens (uncalibrated); all when that is not enough."""
+    chosen: list[int] = []
+    for saving in spill_candidates(view, ruler, newest_steps=newest_steps):
+        chosen.append(saving.record)
+        excess -= saving.freed
+        if excess <= 0:
+            break
+    return tuple(sorted(chosen))

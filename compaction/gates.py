@@ -26,9 +26,9 @@ from compaction.attempts import (
     said_stopped,
     thrash,
 )
-from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, LIMIT_MARGIN, Budget
+from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, LIMIT_MARGIN, Budget, smaller_wish
 from compaction.bulk import BYTES_A_TOKEN, SHED_SHARE, Bulk, is_of_bytes, refused_bulk
-from compaction.cut import FLOOR_STEPS, Cut, choose_cut, spill_candidates
+from compaction.cut import FLOOR_STEPS, Cut, choose_cut, largest_results, spill_candidates
 from compaction.emergency import emergency, previous_summary
 from compaction.prune import PrunePlan, plan_prune
 from compaction.records import Compacted, CompactionFailed, Gate, Outcome, Pruned, Record, WindowLearned
@@ -244,7 +244,7 @@ def _model_rung(view: View, ruler: Ruler, budget: Budget, gate: Gate, under: int
         cut = choose_cut(view, ruler, budget, gate, room=left_beside(view, ruler, budget, under))
     if cut is None:
         return None
-    spilled = _largest(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
+    spilled = largest_results(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
     if spilled:
         return Spill(gate, spilled)
     # A tail that does not fit without any summary will not fit with one: nobody is asked for it.
@@ -256,19 +256,19 @@ def _last_rungs(view: View, ruler: Ruler, budget: Budget, gate: Gate, size: int,
     excess = round((size - under) / calibration(view)) + 1
     if not long:
         # So short a conversation is all recent: its results go to files before any of its messages go.
-        spilled = _largest(view, ruler, excess)
+        spilled = largest_results(view, ruler, excess)
         if spilled:
             return Spill(gate, spilled)
     room = left_beside(view, ruler, budget, under, ruler.text(previous_summary(view)))
     cut = choose_cut(view, ruler, budget, Gate.EMERGENCY, room=room)
     if cut is not None:
-        spilled = _largest(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
+        spilled = largest_results(view, ruler, cut.excess, newest_steps=FLOOR_STEPS) if cut.lowered else ()
         if spilled:
             return Spill(gate, spilled)
         body = emergency(view, ruler, budget, cut, under)
         if body is not None:
             return Emergency(gate, cut, body)
-    spilled = _largest(view, ruler, excess)
+    spilled = largest_results(view, ruler, excess)
     if spilled:
         return Spill(gate, spilled)
     return Refuse(gate, Outcome.REFUSED_WINDOW, window_full(size, budget), size, budget.limit)
@@ -305,12 +305,16 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
     if rewritten and size < under:
         return Proceed()
     decision = _must(view, ruler, budget, Gate.REACTIVE, place, size, refused.id, under)
-    if not (isinstance(decision, Refuse) and decision.outcome is Outcome.REFUSED_WINDOW):
+    if not isinstance(decision, Refuse):
         return decision
     if answer_alone:
         return Proceed()
+    # The provider named no number, and no rewrite helps: it may have been the answer wished for.
+    wish = smaller_wish(budget.window, size) if body.asked is None and not body.silent else None
+    if wish is not None:
+        return Proceed(max_tokens=wish)
     # The provider's own count, where there is one, is the number people can hold against the limit.
-    shown = max(size, body.asked or 0)
+    shown = size if decision.outcome is Outcome.REFUSED_FIXED else max(size, body.asked or 0)
     return replace(decision, text=window_full(shown, budget), size=shown) if shown > size else decision
 
 
@@ -372,17 +376,6 @@ def _oversized(view: View, ruler: Ruler, budget: Budget, size: int, under: int) 
         if size < under:
             return tuple(chosen)
     return ()
-
-
-def _largest(view: View, ruler: Ruler, excess: int, *, newest_steps: int | None = None) -> tuple[int, ...]:
-    """The fewest live results whose spilling frees `excess` tokens (uncalibrated); all when that is not enough."""
-    chosen: list[int] = []
-    for saving in spill_candidates(view, ruler, newest_steps=newest_steps):
-        chosen.append(saving.record)
-        excess -= saving.freed
-        if excess <= 0:
-            break
-    return tuple(sorted(chosen))
 
 
 def _did(since: tuple[Record, ...], how: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from compaction.attempts import counted_more
+from compaction.attempts import ceiling, refused_before
 from compaction.budget import Budget, Policy, Window, answer_room, budget_for
 from compaction.cut import choose_cut
 from compaction.emergency import previous_summary
@@ -127,23 +127,11 @@ class Simulation:
         model = self.view.model or "scripted"
         if model in self.learned:
             return Window(self.learned[model], 8_192, WindowSource.LEARNED)
-        refused: list[int] = []
-        answered = 0
-        for record in self.view.records:
-            match record.body:
-                case WindowLearned(model=name, ceiling=int(ceiling)) if name == model:
-                    refused.append(ceiling)
-                case AssistantSaid(usage=Usage() as usage, model=name) if name == model:
-                    answered = max(answered, usage.input)
-                case SettingsChanged():
-                    refused.clear()
-                case _:
-                    pass
         source = WindowSource.UNKNOWN if self.claimed is None else WindowSource.USER
-        ceiling = min((size for size in refused if size > answered), default=None)
-        if ceiling is not None and self.claimed is not None and ceiling >= self.claimed:
-            ceiling = None
-        return Window(self.claimed, 8_192, source, ceiling=ceiling)
+        least = ceiling(self.view, model, "default")
+        if least is not None and self.claimed is not None and least >= self.claimed:
+            least = None
+        return Window(self.claimed, 8_192, source, ceiling=least)
 
     @property
     def budget(self) -> Budget:
@@ -258,7 +246,7 @@ class Simulation:
         self.requests += 1
         room = (
             asked.max_tokens
-            or answer_room(self.window, size.total, size.estimated, refused=counted_more(self.view))
+            or answer_room(self.window, size.total, size.estimated, refused=refused_before(self.view))
             or 0
         )
         fault = self.faults.pop(0) if self.faults else None

@@ -16,6 +16,7 @@ from compaction.budget import (
     chosen,
     least_output,
     parse_size,
+    smaller_wish,
 )
 from compaction.errors import BadBudget
 from compaction.records import WindowSource
@@ -181,6 +182,16 @@ def test_the_answer_asked_for_leaves_room_for_the_input() -> None:
     assert answer_room(Window(200_000), 10_000, 0) is None
     assert answer_room(Window(200_000), 10_000, 0, required=True) == 32_000
     assert answer_room(Window(None, 8_000), 10_000, 0) == 8_000
+
+
+def test_a_smaller_answer_is_wished_for_where_only_the_answer_can_have_been_too_large() -> None:
+    assert smaller_wish(Window(16_000, 16_000), 1_000) == 16_000 - 1_000 - 800
+    assert smaller_wish(Window(16_000, 16_000, ceiling=1_000), 1_000) == 16_000 - 1_000 - 800
+    assert smaller_wish(Window(16_000, 4_000), 1_000) == 4_000
+    assert smaller_wish(Window(16_000, 16_000), 14_000) is None
+    assert smaller_wish(Window(16_000), 1_000) is None
+    assert smaller_wish(Window(None, 16_000), 1_000) == 4_000
+    assert smaller_wish(Window(16_000, 16_000, output_apart=True), 1_000) == 4_000
 
 
 @given(window=_WINDOWS, size=st.integers(0, 3_000_000), estimated=st.integers(0, 3_000_000))

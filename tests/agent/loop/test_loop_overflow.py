@@ -9,11 +9,11 @@ from agent.model import ContextOverflow, RequestTooLarge
 from agent.models.scripted import Say, ScriptedModel
 from agent.reading import Reading
 from agent.wire import Idle
-from compaction.attempts import counted_more
+from compaction.attempts import ceiling, refused_before
 from compaction.records import AssistantSaid, Noted, Usage, UserSaid, WindowLearned
 from compaction.view import View
 from tests.agent.loop.harness import NAME, Story, call, calls, pairs_are_valid, reads, scripted
-from tests.compaction.build_log import log, user
+from tests.compaction.build_log import log, pruned, user
 from tui.costs import Costs
 
 
@@ -76,12 +76,14 @@ async def test_a_second_refusal_ends_the_turn_and_the_next_process_goes_on(tmp_p
 
 async def test_only_the_output_was_too_large_so_it_is_asked_again_for_less(tmp_path: Path) -> None:
     refusal = ContextOverflow("too long", window=12_000, asked=2_500)
-    async with Story(tmp_path, [refusal, "fine"], window=100_000) as story:
-        assert (await story.say("hi")).stop == "done"
-        first, second = story.requests
-        assert first.messages == second.messages
-        assert second.max_tokens == 12_000 - 2_500 - 600
-        assert story.tags == []
+    # As much as is left, and no more than the model says at once.
+    for folder, most in (("a", 10_000), ("b", 4_000)):
+        async with Story(tmp_path / folder, [refusal, "fine"], window=100_000, max_output=most) as story:
+            assert (await story.say("hi")).stop == "done"
+            first, second = story.requests
+            assert first.messages == second.messages
+            assert second.max_tokens == min(most, 12_000 - 2_500 - 600)
+            assert story.tags == []
 
 
 async def test_a_provider_that_counts_more_than_estimated_refuses_once_and_not_again_in_the_same_turn(
@@ -98,11 +100,53 @@ async def test_a_provider_that_counts_more_than_estimated_refuses_once_and_not_a
         assert all(r.max_tokens is not None for r in story.requests[at:])
 
 
-def test_only_a_refusal_that_counted_this_models_input_makes_the_answer_shorter() -> None:
-    counted = WindowLearned("scripted", "default", 8_000, None, 4_000, 4_100)
-    others = (replace(counted, asked=None), replace(counted, model="another"), replace(counted, summary=True))
-    assert counted_more(View(log(user("u"), counted, user("v"))))
-    assert not counted_more(View(log(user("u"), *others)))
+def test_only_this_models_refusal_for_length_makes_the_answers_shorter() -> None:
+    refused = WindowLearned("scripted", "default", None, 4_000, 4_000)
+    assert refused_before(View(log(user("u"), refused, user("v"))))
+    assert refused_before(View(log(user("u"), replace(refused, window=8_000, asked=4_100))))
+    for more in ({"model": "another"}, {"summary": True}, {"bytes": True}, {"silent": True}):
+        assert not refused_before(View(log(user("u"), replace(refused, **more))))  # type: ignore[arg-type]
+
+
+async def test_a_provider_that_refuses_without_a_number_what_input_and_answer_come_to_walls_nobody_in(
+    tmp_path: Path,
+) -> None:
+    # A catalogue that gives the whole window as the longest answer, and a server that takes both together.
+    work = [calls(call("bash", command=f"seq {n} {n + 400}")) for n in range(1, 9)]
+    model = scripted([*work, "done", "on"], window=16_000)
+    model.states_window = False
+    async with Story(tmp_path, model, window=16_000, max_output=16_000) as story:
+        idle = await story.say("work")
+        assert (idle.stop, story.answers[-1]) == ("done", "done")
+        (refused,) = story.bodies(WindowLearned)
+        assert (refused.asked, refused.window, story.tags) == (None, None, [])
+        # What was answered all the same bounds nothing any more: neither the answers nor the marks.
+        assert all(r.max_tokens is not None and r.max_tokens > 8_000 for r in story.requests)
+        assert (story.meter.ceiling, story.meter.limit) == (None, 14_000)
+        assert (await story.say("go on")).stop == "done"
+
+
+async def test_a_second_refusal_without_a_number_ends_the_turn_as_before(tmp_path: Path) -> None:
+    overflow = ContextOverflow("too long")
+    async with Story(tmp_path, scripted([overflow, overflow, "later"]), window=16_000) as story:
+        idle = await story.say("hi")
+        assert (idle.stop, idle.code) == ("refused", 3)
+        assert len(story.requests) == 2
+        assert story.requests[1].max_tokens is not None and story.requests[1].messages == story.requests[0].messages
+        assert (await story.say("again")).stop == "done"
+
+
+def test_an_answer_to_the_same_request_takes_a_ceiling_back_and_one_after_a_rewrite_does_not() -> None:
+    refused = WindowLearned("scripted", "default", None, 4_000, 4_000)
+    answer = AssistantSaid("ok", (), Usage(3_900, 0, 0, 2, 0), "done", "scripted", 2)
+    assert ceiling(View(log(user("u"), refused)), "scripted", "default") == 4_000
+    assert ceiling(View(log(user("u"), refused, answer)), "scripted", "default") is None
+    for between in (pruned(2), user("something else"), replace(refused, silent=True)):
+        assert ceiling(View(log(user("u"), refused, between, answer)), "scripted", "default") == 4_000
+    larger = replace(answer, usage=Usage(4_000, 0, 0, 2, 0))
+    assert ceiling(View(log(user("u"), refused, pruned(2), larger)), "scripted", "default") is None
+    assert ceiling(View(log(user("u"), refused, replace(answer, model="another"))), "scripted", "default") == 4_000
+    assert ceiling(View(log(user("u"), refused)), "scripted", "elsewhere") is None
 
 
 async def test_too_many_bytes_are_shortened_and_tried_once_more(tmp_path: Path) -> None:
