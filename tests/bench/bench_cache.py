@@ -2,7 +2,7 @@
 
 Thirty short turns with a prune before turn 10, a compaction before turn 20 and an undo before turn 25. What must hold:
 the prediction is within 5 % of the report except where the server let go of what it had, and every break has a name.
-Option: `short`, six turns with the three rewrites between them.
+Option: `short`, four turns with the three rewrites between them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ window = {window}
 class Course:
     """What happens when: a wish before a turn, and the turns in which a command is run.
 
-    `summary` stands for what a model of this size may or may not get shorter than its input.
+    `summary` stands for what a model of this size may or may not get shorter than its input. `lines` is what a tool
+    prints: the model's server reads some 120 tokens a second.
     """
 
     turns: int
@@ -67,10 +68,13 @@ class Course:
     tools: frozenset[int]
     summary: str = ""
     answer: int = ANSWER
+    lines: int = 70
 
 
 LONG = Course(30, {10: Prune(every=True, force=True), 20: Compact(), 25: Undo()}, frozenset({3, 5, 7, 14}))
-SHORT = Course(6, {4: Compact(), 5: Undo(), 6: Prune(every=True, force=True)}, frozenset({1}), "## Goal\n- numbers", 8)
+SHORT = Course(
+    4, {2: Compact(), 3: Undo(), 4: Prune(every=True, force=True)}, frozenset({1}), "## Goal\n- numbers", 8, 20
+)  # fmt: skip
 
 
 @dataclass
@@ -157,7 +161,7 @@ async def played(course: Course, root: Path) -> list[tuple[int, RequestRow]]:
             if turn in course.wishes:
                 await runner.do(course.wishes[turn])
             if turn in course.tools:
-                model.calls.append(ToolCall("", "bash", f'{{"command":"seq {turn} {turn + 70}"}}'))
+                model.calls.append(ToolCall("", "bash", f'{{"command":"seq {turn} {turn + course.lines}"}}'))
             ended = await runner.do(Submit(f"Tell me one more thing about the number {turn}."))
             assert ended.error is None, ended.error
             rows += [(turn, row) for row in reading.timeline(path)[len(rows) :]]

@@ -169,13 +169,10 @@ async def test_killed_while_a_hook_runs_nothing_of_the_hook_is_left(tmp_path: Pa
 
 
 async def test_killed_while_a_tool_runs_the_session_opens_with_its_calls_closed_and_compacts(tmp_path: Path) -> None:
-    slow = {"when": "sleep now", "calls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 300"}}]}
-    talk = [{"text": "word " * 600}] * 4
-    async with StubServer([{"when": "<conversation>", "text": summary()}, slow, *talk]) as server:
+    slow = {"calls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 300"}}]}
+    async with StubServer([{"when": "<conversation>", "text": summary()}, *[brings(3_000)] * 4, slow]) as server:
         user = User(tmp_path, server)
-        for n in range(2):
-            assert (await user.run(*user.asking(*(["--continue"] if n else []), f"question {n}"))).code == 0
-        process = await user.start(*user.asking("--continue", "sleep now"))
+        process = await user.start(*user.asking("look, then sleep"))
         while not (user.folder / "begun").exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.05)
         process.send_signal(signal.SIGKILL)
