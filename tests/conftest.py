@@ -26,7 +26,6 @@ MOST_PROCESSES = 8
 LONGEST = (
     "agent/embedded/test_embedded_cache.py",
     "agent/cases/test_reported_compactions.py",
-    "agent/cases/test_killed_compactions.py",
     "agent/loop/test_loop_processes.py",
     "tui/test_reported_screens.py",
     "tui/test_inline_terminal.py",

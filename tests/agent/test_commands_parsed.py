@@ -29,7 +29,7 @@ def ran(line: str, folder: Path) -> Counter[tuple[str, ...]]:
         used.mkdir()
     subprocess.run(
         [str(BASH), "-c", HANDLER + line], cwd=place, env={"RAN": str(log), "PATH": "/nowhere", "HOME": "/home/q"},
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
     )  # fmt: skip
     return Counter(tuple(map(os.fsdecode, one.read_bytes().split(b"\0")[:-1])) for one in log.iterdir())
 

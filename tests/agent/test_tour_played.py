@@ -28,6 +28,9 @@ from agent.worker import Worker
 from compaction.records import Compacted, ToolReturned
 from tui.kit import make_kit
 
+# Only what hangs meets it; seconds.
+HANGING = 120
+
 
 async def at_once(seconds: float) -> None:
     assert seconds >= 0
@@ -62,7 +65,7 @@ class Played:
     def until_idle(self) -> list[Event]:
         seen: list[Event] = []
         while not seen or not isinstance(seen[-1], Idle):
-            seen.append(self.events.get(timeout=60))
+            seen.append(self.events.get(timeout=HANGING))
         assert seen[-1].stop == "done", seen[-1]
         return seen
 
@@ -89,7 +92,7 @@ def test_the_tour_shows_what_it_says(tmp_path: Path) -> None:
         if prompt == "/prune":
             by_prompt["commit"] = played.do(Prune())
     played.worker.send(Quit())
-    assert played.worker.join(10)
+    assert played.worker.join(HANGING)
 
     assert len(results(by_prompt[tour.TOUR_PROMPTS[0]])) == 10
     test_run, register = sorted(results(by_prompt[TEST.prompt]), key=lambda body: body.title.endswith("--register"))

@@ -25,7 +25,7 @@ def brought_in(module: str) -> set[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     return set(json.loads(result.stdout))

@@ -191,7 +191,7 @@ async def test_a_key_of_the_settings_works_at_the_inline_prompt_and_the_old_one_
         )  # fmt: skip
         running = asyncio.ensure_future(screen.run(play.talk))
         pipe.send_text("\x0f\x18\x1b[Z\x1bOQ\x04")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while len(done) < 3:  # noqa: ASYNC110 - another task reads the keys
                 await asyncio.sleep(0.01)
         screen.leave(0)

@@ -72,7 +72,7 @@ class Typed:
             await self.until(lambda: self.screen.app.render_counter > drawn or self.running.done())  # noqa: B023
 
     async def until(self, true: Callable[[], object]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not true():  # noqa: ASYNC110 - what is waited for is no event of ours
                 await asyncio.sleep(0.01)
 

@@ -52,7 +52,7 @@ async def test_case_11_a_summariser_that_never_answers_ends_at_its_deadline_and_
     provider: Provider, tmp_path: Path, phase: str, model: str
 ) -> None:
     story = await told(provider, tmp_path, model, {"when": SUMMARISER, "text": summary(), "hang": phase})
-    story.summary_deadline = 0.3
+    story.summary_deadline = 2.0  # on a busy machine, too, the request has left by then
     async with story:
         await four_turns(story)
         before = story.session.view.items

@@ -51,7 +51,7 @@ from compaction.records import AssistantSaid, Record
 from compaction.summary import Prompts
 
 # A story that stands still for so long has a fault (seconds); nothing in a story waits for a clock.
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 NAME = "openai/scripted"
 

@@ -147,7 +147,7 @@ class SlowDisk(OsDisk):
     def write(self, fd: int, data: bytes) -> int:
         if not self.open.is_set():
             self.waiting.set()
-        self.open.wait(10)
+        self.open.wait(PATIENCE)
         return super().write(fd, data)
 
 

@@ -42,7 +42,7 @@ from agent.wire import (
 from agent.worker import Worker
 from compaction.records import Noted, Reloaded, Rewound, SettingsChanged, Started, ToolReturned, UserSaid
 from tests.agent.failing_disk import FailingDisk
-from tests.agent.loop.harness import Story, call, calls, is_prefix, last_text, scripted, spoken
+from tests.agent.loop.harness import PATIENCE, Story, call, calls, is_prefix, last_text, scripted, spoken
 
 
 async def test_opening_tells_all_there_is_and_a_resume_looks_the_same(tmp_path: Path) -> None:
@@ -101,10 +101,10 @@ def test_on_its_own_thread_a_fault_becomes_one_crashed_event(tmp_path: Path) -> 
     worker.start()
     seen: list[Event] = []
     while not seen or not isinstance(seen[-1], Crashed):
-        seen.append(events.get(timeout=10))
+        seen.append(events.get(timeout=PATIENCE))
     assert "ValueError: ours" in seen[-1].error
     assert "Traceback" in seen[-1].where
-    assert worker.join(10)
+    assert worker.join(PATIENCE)
     worker.send(Submit("too late"))
     assert events.empty()
 
@@ -120,13 +120,13 @@ def test_a_fault_while_a_command_is_taken_is_no_silent_one(tmp_path: Path) -> No
 
     worker = Worker(Opening(story.kit(), story.folder), emit)
     worker.start()
-    while not isinstance(events.get(timeout=10), Idle):
+    while not isinstance(events.get(timeout=PATIENCE), Idle):
         pass
     worker.send(Inspect())
-    while not isinstance(last := events.get(timeout=10), Crashed):
+    while not isinstance(last := events.get(timeout=PATIENCE), Crashed):
         pass
     assert "a front end that raises" in last.error
-    assert worker.join(10)
+    assert worker.join(PATIENCE)
 
 
 def test_commands_sent_before_the_session_is_open_are_carried_out_in_order(tmp_path: Path) -> None:
@@ -140,12 +140,12 @@ def test_commands_sent_before_the_session_is_open_are_carried_out_in_order(tmp_p
     idle = 0
     said: list[str] = []
     while idle < 3:
-        event = events.get(timeout=10)
+        event = events.get(timeout=PATIENCE)
         idle += isinstance(event, Idle)
         if isinstance(event, Appended) and isinstance(event.record.body, UserSaid):
             said.append(event.record.body.text)
     worker.send(Quit())
-    assert worker.join(10)
+    assert worker.join(PATIENCE)
     assert said == ["one", "two"]
 
 

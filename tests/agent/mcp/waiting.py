@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 # Nothing here waits for a clock; seconds.
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -257,6 +257,6 @@ def test_reading_the_extract_needs_no_library() -> None:
     )
     root = str(EXTRACT.parents[2])
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=300, check=True
     )
     assert json.loads(done.stdout) is False

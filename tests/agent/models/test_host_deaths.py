@@ -47,7 +47,7 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def model(tmp_path: Path, log: Path) -> AsyncIterator[RemoteModel]:
-    model = RemoteModel(installed(tmp_path), log, beat=0.02, patience=20, cancel_patience=0.2)
+    model = RemoteModel(installed(tmp_path), log, beat=0.02, patience=150, cancel_patience=3)
     yield model
     await model.aclose()
 
@@ -179,7 +179,7 @@ def test_the_real_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     process.stdout.close()
-    for _ in range(1_000):
+    for _ in range(6_000):
         if not Path(f"/proc/{child}").exists() or _state(child) == "Z":
             return
         asyncio.run(asyncio.sleep(0.01))

@@ -114,16 +114,17 @@ async def test_a_provider_that_asks_for_minutes_is_not_waited_for(shared: Bench,
     assert "5 minutes" in str(error)
 
 
-@pytest.mark.parametrize(("phase", "requests"), [("before", 2), ("first", 2), ("middle", 1)])
+@pytest.mark.parametrize(("phase", "requests", "deadline"), [("before", 2, 0.5), ("first", 2, 0.5), ("middle", 1, 3.0)])
 async def test_silence_for_the_deadline_ends_the_request(
-    shared: Bench, endpoint: Endpoint, phase: str, requests: int
+    shared: Bench, endpoint: Endpoint, phase: str, requests: int, deadline: float
 ) -> None:
+    # In the middle the first words have to be there before the deadline, however busy the machine is.
     shared.script(*[{"hang": phase, "text": "x" * 200}] * 5)
-    error = await shared.error(endpoint, asking(deadline=0.3))
+    error = await shared.error(endpoint, asking(deadline=deadline))
     assert type(error) is TimedOut
     assert bool(error.kept) == (phase == "middle")
     assert len(shared.server.asked) == requests
-    await asyncio.wait_for(shared.server.asked[-1].left.wait(), 5)
+    await asyncio.wait_for(shared.server.asked[-1].left.wait(), 120)
 
 
 @pytest.mark.parametrize(

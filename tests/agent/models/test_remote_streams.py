@@ -247,7 +247,7 @@ async def test_closing_the_stream_closes_the_connection(shared: Bench, endpoint:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(received.left.wait(), 20)
+    await asyncio.wait_for(received.left.wait(), 120)
     assert shared.model.pid == pid, "the child had to be killed"
     assert (await shared.reply(endpoint, asking())).text == "Done."
     assert shared.model.pid == pid, "the child had to be killed"
@@ -258,7 +258,7 @@ async def test_no_event_is_read_after_the_stream_was_left(shared: Bench) -> None
     async with aclosing(shared.model.stream(shared.openai, asking())) as parts:
         assert isinstance(await anext(parts), Text)
     received = shared.server.asked[0]
-    await asyncio.wait_for(received.left.wait(), 5)
+    await asyncio.wait_for(received.left.wait(), 120)
     assert received.sent < 20_000
 
 

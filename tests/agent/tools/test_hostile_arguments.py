@@ -16,7 +16,7 @@ from agent.tools import Result
 from tests.agent.tools.bench import BY_NAME, Bench, bench_in
 
 # No call below may take longer; what hangs fails here and not in the whole run's patience. Seconds.
-PATIENCE = 60
+PATIENCE = 120
 
 PLACES = [
     "", " ", ".", "..", "../..", "/", "~", "~root/x", "~nobodyatall/x", "a\nb", "a\0b", "\0", "\ud800", "\u202eevil",

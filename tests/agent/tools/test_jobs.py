@@ -31,8 +31,9 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def until(test: Callable[[], bool]) -> None:
-    while not test():  # noqa: ASYNC110 - other processes make it true
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(120):
+        while not test():  # noqa: ASYNC110 - other processes make it true
+            await asyncio.sleep(0.02)
 
 
 def alive(pid: int) -> bool:
@@ -77,7 +78,8 @@ async def test_stop_ends_all_that_a_job_started_even_what_left_its_group(bench: 
     assert "[job 1 stopped after " in stopped.text
     assert (stopped.failed, stopped.exit_status) == (False, None)
     for name in ("away", "near"):
-        assert not alive(int((bench.folder / name).read_text()))
+        pid = int((bench.folder / name).read_text())
+        await until(lambda pid=pid: not alive(pid))  # killed, it still needs its turn to die
 
 
 async def test_a_shell_that_ends_before_what_it_started_is_still_a_running_job(bench: Bench) -> None:
@@ -92,7 +94,7 @@ async def test_closing_the_workspace_leaves_no_job(bench: Bench) -> None:
     await bench.call("bash", command="echo $$ > pid; exec sleep 1000", background=True)
     await until(lambda: (bench.folder / "pid").exists() and bool((bench.folder / "pid").read_text()))
     await bench.ws.close()
-    assert not alive(int((bench.folder / "pid").read_text()))
+    await until(lambda: not alive(int((bench.folder / "pid").read_text())))
     assert not bench.ws.jobs.running()
 
 

@@ -18,6 +18,6 @@ ASKED = b"x" * 1_000_000
 
 
 async def test_a_search_left_with_a_full_pipe_ends(tmp_path: Path) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         ended = await search.feed([sys.executable, "-I", "-c", FLOOD], tmp_path, ASKED, lambda piece: False)
     assert (ended.status, ended.late) == (None, False)
