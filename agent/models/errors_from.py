@@ -68,6 +68,12 @@ _TIMEOUTS = frozenset(
     {"Timeout", "APITimeoutError", "ReadTimeout", "TimeoutError", "SocketTimeoutError", "WriteTimeout"}
 )
 _MIDWAY = "MidStreamFallbackError"
+# What a client library trips over when a server's words are not as it thought: theirs is no word of the provider's.
+_STUMBLES = frozenset(
+    {"KeyError", "TypeError", "ValueError", "IndexError", "AttributeError", "StopAsyncIteration", "ValidationError"}
+)
+# A library's frame around a provider's words.
+_FRAME = re.compile(r"^Message: (.*), Metadata: .*$", re.DOTALL)
 # Statuses of a request that could not be made into a prompt: llama.cpp calls that its own trouble.
 _REFUSED = frozenset({None, 400, 422, 500})
 # Statuses that say no more than "no": there the words decide.
@@ -92,12 +98,15 @@ class _Failure:
         self.endpoint = endpoint
         self.kept = bool(described.get("generated"))
         self.names = [str(link.get("class") or "") for link in self.links]
-        self.midway = _MIDWAY in self.names
-        self.status = self._status()
+        tripped = bool(_STUMBLES & set(self.names)) and any("unexpected response" in str(x) for x in self.links)
+        self.midway = _MIDWAY in self.names or tripped
+        self.status = None if tripped else self._status()
         bodies = [link["body"] for link in self.links if link.get("body")]
         texts = [str(link.get("text") or "") for link in self.links]
         self.body = bodies[-1] if bodies else None
-        self.text = next((t for t in reversed(texts) if t and not _SAYS_NOTHING.match(t)), texts[0] if texts else "")
+        said = [t for name, t in zip(self.names, texts, strict=True) if t and name not in _STUMBLES]
+        self.text = next((t for t in reversed(said) if not _SAYS_NOTHING.match(t)), texts[0] if texts else "")
+        self.stumble = " ".join(t for name, t in zip(self.names, texts, strict=True) if name in _STUMBLES)
         raw = self.body if isinstance(self.body, str) else self.text
         self.page = is_page(raw)
         self.words = words_of(None if self.page else self.body, "" if self.page else self.text)
@@ -153,7 +162,7 @@ class _Failure:
         return wait_in(self.told, self.words.numbers) if wait is None else wait
 
     def _overflow(self) -> Overflow | None:
-        found = recognise(self.status, self.body, self.text)
+        found = recognise(self.status, self.body, f"{self.text}\n{self.stumble}" if self.stumble else self.text)
         if found is not None or "ContextWindowExceededError" not in self.names or self.status in (401, 402, 403, 429):
             return found
         return None if of_something_else(self.body, self.text) else Overflow()
@@ -206,6 +215,8 @@ class _Failure:
             return self._rate_limited()
         if BUSY.search(self.said) and not self._broken():
             return self._overloaded()
+        if self._about(FILTERED) and not self.kept:
+            return self._filtered()
         if self.page:
             return self._not_a_stream()
         what = f"The answer of {self.endpoint.name} broke off before its end"
@@ -272,9 +283,11 @@ class _Failure:
 
     def _rate_limited(self) -> ModelError:
         wait = self._wait()
+        # A library's 500 around it is no word of the provider's.
+        refused = f" ({self.status})" if self.status and self.status < 500 else ""
         when = f" It asks to wait {_duration(wait)}." if wait else " Try again in a moment."
         return RateLimited(
-            self._say(f"{self.endpoint.name} limits how much may be asked at a time ({self.status or 429}).{when}"),
+            self._say(f"{self.endpoint.name} limits how much may be asked at a time{refused}.{when}"),
             status=self.status, retry_after=wait,
         )  # fmt: skip
 
@@ -313,8 +326,9 @@ class _Failure:
         """The provider's own words, when they are words."""
         if self.page:
             return f" It sent a web page titled “{one_line(self.title)}”." if self.title else " It sent a web page."
-        said = " ".join((self.words.messages[0] if self.words.messages else "").split())
-        if not said or said[0] in "{[<" or _SAYS_NOTHING.match(said):
+        said = _FRAME.sub(r"\1", self.words.messages[0] if self.words.messages else "")
+        said = " ".join(said.split())
+        if not said or said[0] in "{[<" or "{'" in said or _SAYS_NOTHING.match(said) or said in self.stumble:
             return ""
         return f" It says: “{one_line(said, MOST_QUOTED)}”"
 

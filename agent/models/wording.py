@@ -90,7 +90,20 @@ def parsed(value: Any) -> Any:
             return found
         if isinstance(found, list) and found and isinstance(found[0], dict):
             return found
-    return value
+    return _written(value)
+
+
+def _written(text: str) -> Any:
+    """The mapping that a library wrote into its text as Python does; else the text."""
+    start, end = text.find("{'"), text.rfind("}")
+    if 0 <= start < end:
+        try:
+            found = ast.literal_eval(text[start : end + 1])
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return text
+        if isinstance(found, dict) and any(str(key).lower() in _SAYING for key in found):
+            return found
+    return text
 
 
 def is_page(text: str) -> bool:

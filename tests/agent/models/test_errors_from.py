@@ -184,6 +184,58 @@ CASES: list[tuple[str, dict[str, Any], type[ModelError]]] = [
         ),
         ContextOverflow,
     ),
+    (
+        "overloaded in words that the library trips over",
+        described(
+            link(
+                "BadRequestError",
+                400,
+                "x - KeyError: 'code', Got unexpected response from Y: "
+                "{'error': {'message': 'Overloaded', 'type': 'overloaded_error'}}",
+            ),
+            link("KeyError", None, "'code'"),
+            generated="x",
+        ),
+        Overloaded,
+    ),
+    (
+        "too long in words that the library trips over",
+        described(
+            link(
+                "BadRequestError",
+                400,
+                "x - KeyError: 'choices', Got unexpected response from Y: "
+                "{'detail': 'Your input exceeds the context window'}",
+            ),
+            link("KeyError", None, "'choices'"),
+        ),
+        ContextOverflow,
+    ),
+    (
+        "a code that the library takes for a number",
+        described(
+            link("MidStreamFallbackError", 500, ""),
+            link("YException", None, "Message: x, Metadata: {}, User ID: "),
+            link("ValueError", None, "invalid literal for int() with base 10: 'context_length_exceeded'"),
+        ),
+        ContextOverflow,
+    ),
+    (
+        "something that is no chunk of an answer",
+        described(
+            link("BadRequestError", 400, "x - KeyError: 'choices', Got unexpected response from Y: {'base': 1}"),
+            link("KeyError", None, "'choices'"),
+        ),
+        CutOff,
+    ),
+    (
+        "filtered before its first word, told in the stream",
+        described(
+            link("MidStreamFallbackError", 500, ""),
+            link("APIError", None, "", {"message": "flagged", "code": "content_filter"}),
+        ),
+        BadRequest,
+    ),
     ("nothing known at all", described(), BadRequest),
 ]
 
