@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent import spill
-from agent.log_file import NAME, LogError, LogFailed, NotASession, OsDisk, create
+from agent.log_file import NAME, LogError, LogFailed, NotASession, NothingYet, OsDisk, create
 from agent.places import Places
 from agent.session_log import forked
 from agent.sessions import look, new_folder
@@ -32,6 +32,8 @@ def fork(places: Places, log: Path, before: int | None, now: float) -> Path:
 
     `now`: seconds since the epoch. Blocks. Raises `LogError` with a sentence.
     """
+    if not log.exists():
+        raise NothingYet(log, "a fork would be no other than a new one")
     found = look(log)
     if not found.readable:
         raise NotASession(log, "its first line is not whole, so it cannot be forked")

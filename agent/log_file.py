@@ -11,6 +11,7 @@ Invariants
      ├── LogFailed          the disk failed; nothing more is written until the log is opened again
      ├── SessionBusy        another process writes this session; `pid` where it is known
      └── NotASession        no log there, or its first line cannot be used
+          └── NothingYet    the log of a new session, before its first message
 """
 
 from __future__ import annotations
@@ -53,6 +54,14 @@ class NotASession(LogError):
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path}: {why}")
+        self.path = path
+
+
+class NothingYet(NotASession):
+    """A session has no file yet; `so` completes the sentence."""
+
+    def __init__(self, path: Path, so: str) -> None:
+        LogError.__init__(self, f"nothing was said in this session yet, so {so}")
         self.path = path
 
 
@@ -107,11 +116,47 @@ class Pen:
             self._lock.release()
 
 
-def create(folder: Path, disk: Disk) -> Pen:
-    """A pen for a new, empty log in a new `folder`. Raises `LogFailed`."""
+class LatePen:
+    """A pen for a new log that makes neither folder nor file before it has more to write than the first line.
+
+    What only the making shows, a full disk say, is raised by that second `write`. Raises `LogFailed` where it is plain
+    from the start that none could be made.
+    """
+
+    def __init__(self, folder: Path, disk: Disk) -> None:
+        self.path = folder / NAME
+        self._disk = disk
+        self._held = b""
+        self._pen: Pen | None = None
+        above = next(one for one in folder.parents if one.exists() or one == one.parent)
+        if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+            why = f"{above} may not be written to" if above.is_dir() else f"{above} is no folder"
+            raise LogFailed(f"a new session cannot be stored in {folder}: {why}")
+
+    def write(self, data: bytes) -> None:
+        """Keeps the first `data`; appends all the same from then on. Raises `OSError`, `LogFailed`."""
+        if self._pen is None and not self._held:
+            self._held = data
+            return
+        if self._pen is None:
+            self._pen = create(self.path.parent, self._disk, beside=True)
+        held, self._held = self._held, b""
+        self._pen.write(held + data)
+
+    def close(self) -> None:
+        """Gives file and lock back, if there are any; idempotent."""
+        if self._pen is not None:
+            self._pen.close()
+
+
+def create(folder: Path, disk: Disk, *, beside: bool = False) -> Pen:
+    """A pen for a new, empty log in a new `folder`; `beside`: what belongs to it may stand there already.
+
+    Raises `LogFailed`.
+    """
     path = folder / NAME
     try:
-        folder.mkdir(mode=FOLDER_MODE, parents=True)
+        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=beside)
         pen = _opened(path, os.O_CREAT | os.O_EXCL, disk)
         # The names, too, must survive a power cut: of the file in its folder, and of the folder in its own.
         try:

@@ -114,7 +114,8 @@ class Opening:
             effort=kit.settings.effort_for(name), alternate=alternating.starts_so(kit, name),
         )  # fmt: skip
         try:
-            log = SessionLog.create(place, started, kit.clock, kit.disk)
+            # On a screen people come and go without a word; a script's first line is on the disk before it is heard of.
+            log = SessionLog.create(place, started, kit.clock, kit.disk, late=kit.interactive)
         except LogError as error:
             raise Unopened(str(error), 1) from error
         session = assemble(kit, log, self.folder)

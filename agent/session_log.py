@@ -3,7 +3,8 @@
 Not the bytes (`agent.log_file`), not a line (`agent.codec`), and no judgement of what the records say (`agent.verify`).
 
 Invariants
- 1. A record is on the disk before it is in memory, and in memory before anybody hears of it.
+ 1. A record is on the disk before it is in memory, and in memory before anybody hears of it; but for the first of a
+    `late` log, which goes to the disk with the second.
  2. A record's id is its line number; a line that is no record keeps its number, and nobody else gets it.
  3. What memory holds is what reading the file again would give.
  4. After a failed write or fsync nothing more is appended through this object.
@@ -28,9 +29,11 @@ from agent.codec import Unreadable, as_json, decode, encode, id_of, kind_named
 from agent.log_file import (
     NAME,
     Disk,
+    LatePen,
     LogError,
     LogFailed,
     NotASession,
+    NothingYet,
     OsDisk,
     Pen,
     SessionBusy,
@@ -132,7 +135,7 @@ class _Batch:
 class SessionLog:
     """One session's log, in memory and on disk. Made by `create` and `open`; ended by `aclose` (or `close`)."""
 
-    def __init__(self, path: Path, lines: Lines, pen: Pen | None, now: Clock) -> None:
+    def __init__(self, path: Path, lines: Lines, pen: Pen | LatePen | None, now: Clock) -> None:
         self.path = path
         self.folder = path.parent
         self.damage: tuple[Damage, ...] = lines.damage
@@ -153,9 +156,14 @@ class SessionLog:
     # ── opening and closing ──
 
     @classmethod
-    def create(cls, folder: Path, started: Started, now: Clock = time.time, disk: Disk | None = None) -> SessionLog:
-        """A new log in the new `folder`, `started` its first record, on the disk. Raises `LogFailed`."""
-        pen = create(folder, disk or OsDisk())
+    def create(
+        cls, folder: Path, started: Started, now: Clock = time.time, disk: Disk | None = None, *, late: bool = False
+    ) -> SessionLog:
+        """A new log in the new `folder`, `started` its first record, on the disk; `late`: once there is another.
+
+        Raises `LogFailed`.
+        """
+        pen = LatePen(folder, disk or OsDisk()) if late else create(folder, disk or OsDisk())
         log = cls(pen.path, Lines((), (), 0, True), pen, now)
         try:
             log._at_the_door(started)
@@ -310,6 +318,9 @@ class SessionLog:
         data = (b"" if self._ended else b"\n") + b"".join(line + b"\n" for line in batch.lines)
         try:
             self._pen.write(data)
+        except LogFailed as error:
+            self._failure = str(error)
+            raise
         except OSError as error:
             self._failure = (
                 f"{self.path} cannot be written: {error.strerror or error}. "
@@ -376,19 +387,6 @@ def heads(path: Path) -> Iterator[Record]:
 
 
 __all__ = [
-    "NAME",
-    "TORN",
-    "Damage",
-    "LogError",
-    "LogFailed",
-    "NotASession",
-    "SessionBusy",
-    "SessionLog",
-    "as_json",
-    "forked",
-    "heads",
-    "load",
-    "newest_first",
-    "open_calls",
-    "read_lines",
-]
+    "NAME", "TORN", "Damage", "LogError", "LogFailed", "NotASession", "NothingYet", "SessionBusy", "SessionLog",
+    "as_json", "forked", "heads", "load", "newest_first", "open_calls", "read_lines",
+]  # fmt: skip

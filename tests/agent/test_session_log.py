@@ -45,6 +45,10 @@ def new(folder: Path, disk: FailingDisk | None = None) -> SessionLog:
     return SessionLog.create(folder, started(), clock(), disk)
 
 
+def inside(folder: Path) -> list[str]:
+    return [one.name for one in folder.iterdir()]
+
+
 def reread(log: SessionLog) -> SessionLog:
     return SessionLog.open(log.path, write=False)
 
@@ -109,6 +113,45 @@ async def test_a_new_log_is_on_the_disk_with_its_names_before_anybody_has_it(tmp
     log = SessionLog.create(tmp_path / "s", started(), clock(), disk)
     await log.aclose()
     assert disk.done == ["fsync", "fsync", "write 1", "fsync"]
+
+
+async def test_a_late_log_leaves_nothing_on_the_disk_until_it_has_a_second_record(tmp_path: Path) -> None:
+    disk = Recording()
+    log = SessionLog.create(tmp_path / "a" / "s", started(), clock(), disk, late=True)
+    assert (log.next_id, log.view.started, inside(tmp_path)) == (2, started(), [])
+    await log.aclose()
+    assert (disk.done, inside(tmp_path)) == ([], [])
+    with pytest.raises(LogFailed, match="not open for writing"):
+        await log.append(UserSaid("late"))
+
+
+async def test_a_late_logs_first_two_records_are_one_write_to_one_file_with_a_lock(tmp_path: Path) -> None:
+    disk = Recording()
+    log = SessionLog.create(tmp_path / "s", started(), clock(), disk, late=True)
+    (tmp_path / "s").mkdir()  # what belongs to a session may be there before its log
+    await log.append(UserSaid("a"))
+    assert disk.done == ["fsync", "fsync", "write 2", "fsync"]
+    assert reread(log).view == log.view
+    with pytest.raises(SessionBusy):
+        SessionLog.open(log.path, write=True)
+    await log.append(UserSaid("b"))
+    await log.aclose()
+    assert disk.done[4:] == ["write 1", "fsync"]
+    assert [record.id for record in reread(log).records] == [1, 2, 3]
+
+
+async def test_where_no_log_can_be_made_a_late_one_is_refused_at_once_or_fails_at_its_first_write(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LogFailed, match=r"cannot be stored in .*file is no folder"):
+        SessionLog.create(tmp_path / "file" / "s", started(), clock(), late=True)
+    log = SessionLog.create(tmp_path / "t" / "s", started(), clock(), late=True)
+    (tmp_path / "t").touch()
+    for _ in range(2):
+        with pytest.raises(LogFailed, match="a new session cannot be stored in"):
+            await log.append(UserSaid("a"))
+    assert len(log.records) == 1 and not log.writable
 
 
 async def test_several_records_are_one_write_and_one_fsync_off_the_loop(tmp_path: Path) -> None:
