@@ -3,7 +3,8 @@
 Not the choosing and no words for a screen. Servers are asked on this machine's own ports only (`at_hand`).
 
 Invariants
- 1. A model stands once, in the first group that has it; inside the catalogue's groups the order is the alphabet's.
+ 1. A model stands once, in the first group that has it. Inside the catalogue's groups those that are known to code well
+    come first, then the order is the alphabet's.
  2. No row that needs no server waits longer than `AT_ONCE` for one.
 """
 
@@ -20,6 +21,7 @@ from typing import Literal, TypeAlias
 from agent.model import Endpoint, UnknownModel
 from agent.models.weights import EMBEDDED_NAME, is_embedded
 from agent.places import Places
+from agent.reading.at_hand import SENSIBLE
 from agent.reading.servers import Served, servers
 from agent.session import Kit
 from agent.session_log import newest_first
@@ -29,7 +31,7 @@ from compaction.cache import Prices
 from compaction.records import AssistantSaid
 
 # Where a model comes from, in the order of the list.
-Group: TypeAlias = Literal["current", "recent", "settings", "server", "embedded", "key", "other"]
+Group: TypeAlias = Literal["current", "recent", "settings", "server", "embedded", "key", "known", "other"]
 
 # Logs looked at for what was used lately, and models taken from them: two weeks of work, and a glance.
 LOGS = 20
@@ -37,6 +39,9 @@ RECENT = 6
 
 # The last answer of a log is near its end; more than this is not read of any, bytes.
 TAIL = 4_000_000
+
+# Well-known models of each provider that stand before the alphabet: newest first in the table, and one to compare with.
+KNOWN = 2
 
 # Servers answer in milliseconds; a list waits so long for them before it goes on, seconds.
 AT_ONCE = 0.3
@@ -117,8 +122,10 @@ def model_rows(
         yield row
     yield from fresh("embedded", [EMBEDDED_NAME] if embedded else [])
     names = kit.catalogue.names()
-    ready = [name for name in names if kit.endpoints.way_in(name)[0]]
-    yield from fresh("key", ready)
+    known = [name for of in SENSIBLE.values() for name in [one for one in of if one in names][:KNOWN]]
+    ready = {name for name in names if kit.endpoints.way_in(name)[0]}
+    yield from fresh("key", [name for name in (*known, *names) if name in ready])
+    yield from fresh("known", known)
     yield from fresh("other", names)
     asking.join()
     yield from _served(kit, found[len(early) :])

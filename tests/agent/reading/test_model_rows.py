@@ -15,7 +15,8 @@ import pytest
 from agent.endpoints import Endpoints
 from agent.models.probe import Probed
 from agent.models.scripted import Say
-from agent.reading.model_rows import ModelRow, Switch, model_rows
+from agent.reading.at_hand import SENSIBLE
+from agent.reading.model_rows import KNOWN, ModelRow, Switch, model_rows
 from agent.reading.servers import PORTS, Served, fetched, servers
 from agent.session import Kit
 from compaction.records import Usage
@@ -40,10 +41,20 @@ async def test_the_likely_models_stand_first_and_each_stands_once(tmp_path: Path
     rows = list(model_rows(kit, "deepseek/deepseek-chat", embedded=True, look=lambda: [SERVED]))
     names = [row.name for row in rows]
     assert len(names) == len(set(names)) > 3_000
-    assert groups(rows) == ["current", "recent", "settings", "server", "embedded", "key", "other"]
+    assert groups(rows) == ["current", "recent", "settings", "server", "embedded", "key", "known", "other"]
     assert names[:5] == ["deepseek/deepseek-chat", "openai/scripted", "openai/mine", "openai/qwen", "embedded/smollm2"]
     assert {row.ready for row in rows if row.group == "key"} == {True}
-    assert True not in {row.ready for row in rows if row.group == "other"}
+    assert True not in {row.ready for row in rows if row.group in ("known", "other")}
+
+
+def test_well_known_models_stand_before_the_alphabet(tmp_path: Path) -> None:
+    rows = list(model_rows(kit_of(Story(tmp_path), {"OPENAI_API_KEY": "sk-1"}), "", embedded=True, look=list))
+    of = {group: [row.name for row in rows if row.group == group] for group in ("key", "known", "other")}
+    assert of["key"][:KNOWN] == [name for name in SENSIBLE["openai"] if name in of["key"]][:KNOWN]
+    assert of["key"][KNOWN:] == sorted(of["key"][KNOWN:])
+    assert of["known"][0] in SENSIBLE["anthropic"]
+    assert len(of["known"]) > 20 and set(of["known"]) <= {name for names in SENSIBLE.values() for name in names}
+    assert of["other"] == sorted(of["other"])
 
 
 async def test_a_slow_server_holds_no_other_row_up_and_a_served_model_takes_its_own_row_over(tmp_path: Path) -> None:
