@@ -161,7 +161,21 @@ def test_json_for_a_narrow_encoding_or_a_terminal_is_escaped() -> None:
     assert raw.getvalue() == b'{"text": "\\u2192\\u009b\\u007f"}\n'
 
 
-def test_a_stream_that_was_never_there_is_no_trouble() -> None:
+def test_an_answer_for_a_stream_that_was_never_there_has_reached_nobody() -> None:
     pipe = Pipe(None)
-    pipe.text("x")
     assert (pipe.terminal, pipe.broken) == (False, None)
+    pipe.text("x")
+    assert (pipe.broken, pipe.why) == (1, "the output cannot be written: it is closed")
+
+
+class Shut(io.StringIO):
+    @property
+    def closed(self) -> bool:
+        return True
+
+
+def test_a_run_whose_output_is_closed_has_failed_says_so_and_keeps_its_session() -> None:
+    ran = run("exec go", (Busy("turn"), appended(3, ANSWER), DONE), out=Shut())
+    assert ran.code == 1
+    assert "ullage: the output cannot be written: it is closed\n" in ran.err
+    assert "go on with `ullage exec --session a1b2c3d4 …`" in ran.err

@@ -64,7 +64,10 @@ class Pipe:
 
     def _write(self, text: str) -> None:
         stream = self._stream
-        if self.broken is not None or stream is None or stream.closed:
+        if self.broken is not None:
+            return
+        if stream is None or stream.closed:
+            self.broken, self.why = UNWRITABLE, "the output cannot be written: it is closed"
             return
         if not self.unicode:
             encoding = stream.encoding or "ascii"
