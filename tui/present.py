@@ -225,9 +225,9 @@ class Presenter:
                 yield from settings(key, body)
             case WindowLearned():
                 yield Block(key, "warning", body=window(body))
-            case Noted(text=text, topic="job"):
+            case Noted(text=text, topic="job") | Noted(text=text, topic="files" | "steps", to_model=True):
                 yield Block(key, "quiet", body=f"The model is told: {safe(text).strip('[]')}.")
-            case Noted(text=text, topic="hook"):
+            case Noted(text=text, topic="hook" | "nested"):
                 yield Block(key, "notice", body=safe(text), fold=NOTICE_FOLD)
             case Noted(text=text, topic=topic):
                 self.said = sentence(text)

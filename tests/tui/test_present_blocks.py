@@ -235,6 +235,18 @@ def test_an_answer_that_ended_early_says_why(stop: str, words: str) -> None:
     assert words in texts[-1]
 
 
+@pytest.mark.parametrize("topic", ["files", "steps", "job"])
+def test_what_only_the_model_is_told_is_said_to_be_that_without_its_brackets(topic: str) -> None:
+    assert shown(said(Noted("[read them before relying on them]", topic, to_model=True)))[0].startswith(
+        "The model is told: read them before relying on them."
+    )
+
+
+def test_the_rules_of_a_folder_that_join_are_folded() -> None:
+    [block] = Presenter().show(said(Noted("<file>\n" + "a rule\n" * 30, "nested", to_model=True)))
+    assert block.fold is not None
+
+
 def test_an_answer_that_broke_off_is_told_once() -> None:
     why = "The answer of m broke off before its end; what had arrived is kept. Send a message to go on."
     texts = shown(
