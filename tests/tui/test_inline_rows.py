@@ -12,7 +12,7 @@ from agent.wire import Opened
 from compaction.records import ToolReturned
 from tests.tui.fake_worker import Tape
 from tests.tui.inline_play import Play
-from tui.inline.print import Row, fitted, prose, text_of
+from tui.inline.print import Growing, Row, fitted, prose, text_of
 from tui.inline.prompt import Lines
 
 OUTPUT = "E   AssertionError: expected 2 but the function returned something else altogether Asse..."
@@ -73,3 +73,41 @@ def test_erasing_never_begins_with_the_whole_screen() -> None:
     lines.flush()
     steps = out.getvalue().split("\x1b")
     assert ("[C", "[J") in list(pairwise(steps)) and steps[1] == "7" and steps[-1] == "8"
+
+
+ITEMS = """\
+1. one two three four five six seven
+10. one two three four five six
+   - one two three four five six
+one two three four five six seven
+```
+1. one two three four five six
+```
+"""
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1_000])
+def test_the_rows_of_an_item_stand_below_its_first_word_however_it_arrives(size: int) -> None:
+    growing = Growing(20)
+    found = [one for at in range(0, len(ITEMS), size) for one in growing.feed(ITEMS[at : at + size])]
+    assert [text_of(one) for one in (*found, *growing.end())] == [
+        "1. one two three",
+        "   four five six",
+        "   seven",
+        "10. one two three",
+        "    four five six",
+        "   - one two three",
+        "     four five six",
+        "one two three four",
+        "five six seven",
+        "```",
+        "1. one two three",
+        "four five six",
+        "```",
+    ]
+
+
+def test_what_is_not_yet_a_row_stands_where_it_will_stand() -> None:
+    growing = Growing(20)
+    growing.feed("1. one two three four five")
+    assert growing.tail == "   four five"

@@ -33,6 +33,7 @@ MOST_RULE = 78
 
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 _HEADING = re.compile(r"^ {0,3}(#{1,6}) +(.*)$")
+_ITEM = re.compile(r" *(?:(?:[-*+]|[0-9]{1,9}[.)]) +)?")
 _MARKS = re.compile(r"(\*\*|`)")
 
 
@@ -108,13 +109,17 @@ class Markdown:
 
 @dataclass(slots=True)
 class Growing:
-    """An answer that arrives: rows come out as soon as no later word can change them."""
+    """An answer that arrives: rows come out as soon as no later word can change them.
+
+    The rows of an item of a list stand below its first word, not below its number.
+    """
 
     width: int
     given: str = ""
     flow: Flow = field(init=False)
     markdown: Markdown = field(default_factory=Markdown)
     fresh: bool = True
+    hang: int = 0
 
     def __post_init__(self) -> None:
         self.flow = Flow(self.width)
@@ -126,27 +131,45 @@ class Growing:
         *lines, last = text.split("\n")
         for line in lines:
             self.flow.feed(line)
-            rows += self._take(len(self.flow.lines))
-            self.flow, self.fresh = Flow(self.width), True
+            rows += self._take(whole=True)
+            self.flow, self.fresh, self.hang = Flow(self.width), True, 0
         self.flow.feed(last)
-        return rows + self._take(len(self.flow.lines) - 1)
+        return rows + self._take(whole=False)
 
-    def _take(self, count: int) -> list[Row]:
-        rows = []
+    def _take(self, *, whole: bool) -> list[Row]:
+        """The rows that are ready; `whole`: nothing more comes to this line."""
+        found: list[Row] = []
+        if self.fresh and len(self.flow.lines) > 1:
+            first = self.flow.lines[0]
+            self.hang = 0 if self.markdown.fence else min(_hanging(first), self.width // 2)
+            found.append(self.markdown.row(first, fresh=True))
+            self.fresh = False
+            # The first row is a beginning of the line; what follows has less room.
+            rest = "".join(self.flow.text)[len(first) :].lstrip(" ")
+            self.flow = Flow(self.width - self.hang)
+            self.flow.feed(rest)
+        count = len(self.flow.lines) - (0 if whole else 1)
         for line in self.flow.lines[:count]:
-            rows.append(self.markdown.row(line, fresh=self.fresh))
+            one = self.markdown.row(line, fresh=self.fresh)
+            found.append((("", " " * self.hang), *one) if self.hang else one)
             self.fresh = False
         del self.flow.lines[:count]
-        return rows
+        return found
 
     @property
     def tail(self) -> str:
         """What is not yet a row."""
-        return self.flow.lines[-1] if self.flow.lines else ""
+        return " " * self.hang + self.flow.lines[-1] if self.flow.lines else ""
 
     def end(self) -> list[Row]:
         """The last row."""
-        return self._take(len(self.flow.lines)) if self.tail else []
+        return self._take(whole=True) if self.tail.strip() else []
+
+
+def _hanging(line: str) -> int:
+    """How far in the text of a line begins, behind blanks and an item's mark; cells."""
+    found = _ITEM.match(line)
+    return 0 if found is None else len(found[0])
 
 
 def markdown(text: str, width: int) -> list[Row]:
