@@ -23,6 +23,7 @@ class Paper:
     """A surface: what was printed, and what was asked of the terminal."""
 
     columns: int = 80
+    hides: bool = True
     printed: list[Row] = field(default_factory=list)
     asked: list[Question | None] = field(default_factory=list)
     drafts: list[str] = field(default_factory=list)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.input.defaults import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 from textual.widgets import Input
 
 from agent import places
@@ -20,8 +23,12 @@ from tests.tui.inline_play import Play
 from tests.tui.pilots import stage
 from tui.actions import AskKey, Say
 from tui.commands import parse
+from tui.front import Choices
 from tui.full.key_screen import KeyScreen
 from tui.headless.keys import run_keys
+from tui.inline.desk import InlineDesk
+from tui.inline.prompt import Screen
+from tui.inline.talk import Talk
 
 
 class Terminal(io.StringIO):
@@ -80,5 +87,55 @@ def test_a_key_typed_behind_the_command_is_not_kept_and_not_repeated() -> None:
     assert parse("/key openai") == AskKey("openai")
     play = Play()
     play.take(*Tape().opened())
+    play.paper.hides = False
     play.talk.enter("/key openai")
     assert "`ullage keys set openai`" in play.text and play.remembered == []
+
+
+async def test_inline_a_key_is_asked_for_unseen_and_leaves_no_trace() -> None:
+    written: list[str] = []
+
+    class Seen(DummyOutput):
+        def write(self, data: str) -> None:
+            written.append(data)
+
+    async def settled(screen: Screen, text: str) -> None:
+        if text:
+            screen.app.input.send_text(text)  # type: ignore[attr-defined]
+        for _ in range(3):
+            drawn = screen.app.render_counter
+            screen.app.invalidate()
+            async with asyncio.timeout(30):
+                while screen.app.render_counter == drawn:  # noqa: ASYNC110 - another task draws
+                    await asyncio.sleep(0.001)
+
+    with create_pipe_input() as pipe:
+        play = Play()
+        screen = Screen(lambda: play.talk, input=pipe, output=Seen(), ascii=False, colours=False)
+        play.talk = Talk(screen, play.worker.send, remember=play.remembered.append)
+        play.talk.perform = InlineDesk(play.talk, screen, Choices()).perform
+        play.take(*Tape().opened())
+        running = asyncio.ensure_future(screen.run(play.talk))
+        try:
+            await settled(screen, "")
+            await settled(screen, "a draft")
+            play.talk.perform(AskKey("openai"))
+            await settled(screen, f"{SECRET}\x15{SECRET}")
+            assert screen.buffer.text == SECRET
+            await settled(screen, "\r")
+            assert SaveKey("openai", SECRET) in play.worker.sent
+            assert screen.buffer.text == "a draft"
+            for key in ("\x19", *("\x1f",) * 8, "\x15", "\x1b[A"):  # yank, undo, delete, earlier messages
+                await settled(screen, key)
+                assert SECRET not in screen.buffer.text
+            play.talk.perform(AskKey("openai"))
+            await settled(screen, f"{SECRET}\x03")
+            play.talk.stop()
+            await settled(screen, "\x1b[A\x1b[A\x1b[A")
+            assert SECRET not in screen.buffer.text
+        finally:
+            screen.leave(0)
+            async with asyncio.timeout(30):
+                await running
+    shown = "".join(written)
+    assert SECRET not in shown and "*****" in shown and play.remembered == []

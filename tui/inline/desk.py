@@ -50,6 +50,7 @@ from tui.inline.keymap import listed
 from tui.inline.lists import Picking
 from tui.inline.log import InlineLog
 from tui.inline.print import Row, prose, row, rows
+from tui.inline.questions import KeyLine
 from tui.inline.sessions import InlineSessions
 from tui.inline.surface import Surface
 from tui.inline.talk import Talk
@@ -96,6 +97,8 @@ class InlineDesk:
                 self.surface.read(
                     lambda: list(self.choices.models(meter.model)), lambda found: self._models(found, meter)
                 )
+            case AskKey(provider=provider) if self.surface.hides:
+                talk.offer(KeyLine(provider))
             case AskKey(provider=provider):
                 talk.say(
                     Say(f"What is typed here is shown. In another terminal: `ullage keys set {provider}`, then /model.")

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from agent.wire import MODE_NAMES, Meter
 from tui.alphabet import ascii_text
@@ -59,6 +59,8 @@ def spoken(meter: Meter) -> str:
 
 class PlainLines:
     """The terminal as a typewriter."""
+
+    hides: ClassVar[bool] = False
 
     def __init__(self, *, ascii: bool) -> None:
         self.talk: Talk | None = None

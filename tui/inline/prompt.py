@@ -18,17 +18,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.layout import HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.renderer import print_formatted_text
@@ -42,7 +44,7 @@ from tui.inline.keys import bindings
 from tui.inline.live import meter_rows
 from tui.inline.menu import Menu
 from tui.inline.print import Row
-from tui.inline.questions import Question
+from tui.inline.questions import KeyLine, Question
 from tui.inline.style import STYLE
 from tui.inline.talk import Talk
 from tui.pastes import Pastes, cleaned
@@ -60,6 +62,8 @@ T = TypeVar("T")
 class Screen:
     """The prompt, what stands above it, and the meter below."""
 
+    hides: ClassVar[bool] = True
+
     def __init__(
         self, talk: Callable[[], Talk], *, input: Input, output: Output, ascii: bool, colours: bool,
         keymap: Mapping[str, str] = MappingProxyType({}),
@@ -70,7 +74,7 @@ class Screen:
         self._held: list[Row] = []
         self._stashed: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._away = False
+        self._away = self._hidden = False
         self.pastes = Pastes()
         self.buffer = Buffer(multiline=True, on_text_changed=lambda _: self.menu.typed())
         self.menu = Menu(self.buffer, talk, self.later)
@@ -97,6 +101,11 @@ class Screen:
         question = self.talk.question
         return question is not None and not question.writing
 
+    @property
+    def _secret(self) -> bool:
+        """Whether what is written may not be seen."""
+        return isinstance(self.talk.question, KeyLine)
+
     # ── drawing ──
 
     def _layout(self) -> Layout:
@@ -104,7 +113,7 @@ class Screen:
             return Window(FormattedTextControl(lambda: self._fragments(rows())), dont_extend_height=True, height=None)
 
         entry = Window(
-            BufferControl(self.buffer),
+            BufferControl(self.buffer, [ConditionalProcessor(PasswordProcessor(), Condition(lambda: self._secret))]),
             height=lambda: Dimension(min=1, max=max(1, self._rows() // 2)),
             get_line_prefix=self._sign,
             wrap_lines=True,
@@ -178,6 +187,11 @@ class Screen:
     def ask(self, question: Question | None) -> None:
         """The draft steps aside, or comes back."""
         self.menu.close()
+        if self._hidden:
+            # A key must not come back by taking back an edit, nor by pasting what was deleted.
+            self.buffer.reset()
+            self.app.clipboard.set_text("")
+        self._hidden = self._secret
         if question is not None:
             if self._stashed is None:
                 self._stashed = self.buffer.text
@@ -276,7 +290,8 @@ class Screen:
     def interrupt(self) -> None:
         """Ctrl+C, as a key or as a signal."""
         if self.talk.break_off(bool(self.buffer.text) and not self.keyed):
-            self.talk.recall.add(self.buffer.text)
+            if not self._secret:
+                self.talk.recall.add(self.buffer.text)
             self.talk.recall.leave()
             self.put("")
 

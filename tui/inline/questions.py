@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
-from agent.wire import Answer, Asking, Interrupt, Plan, Prune, Reviewed, Reviewing
+from agent.wire import Answer, Asking, Interrupt, Plan, Prune, Reviewed, Reviewing, SaveKey
 from tui.actions import Wish
 from tui.block import Block
 from tui.front import KEYS
@@ -252,3 +252,30 @@ class Review:
             self.state, self.summary = "asked", text
             return Reply((Reviewed(text),)) if text.strip() else WAITS
         return self.key(text.strip().lower())
+
+
+@dataclass(slots=True)
+class KeyLine:
+    """A provider's key, where what is typed can be kept from being seen."""
+
+    provider: str
+    guarded: ClassVar[bool] = False
+    of_turn: ClassVar[bool] = False
+    writing: ClassVar[bool] = True
+
+    @property
+    def hint(self) -> str:
+        """What may be answered."""
+        return "the key is not shown · enter saves it · esc leaves"
+
+    def rows(self, width: int) -> list[Row]:
+        """Whose key."""
+        return [(), *prose(f"Key for {one_line(self.provider, 40)}", width, "class:strong")]
+
+    def key(self, key: str) -> Reply:
+        """Esc saves nothing."""
+        return Reply() if key == "escape" else WAITS
+
+    def line(self, text: str) -> Reply:
+        """The key; an empty line is none."""
+        return Reply((SaveKey(self.provider, text.strip()),)) if text.strip() else Reply()

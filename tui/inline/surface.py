@@ -19,6 +19,10 @@ T = TypeVar("T")
 class Surface(Protocol):
     """Where it happens."""
 
+    @property
+    def hides(self) -> bool:
+        """Whether what is written for a `KeyLine` is not seen."""
+
     def width(self) -> int:
         """Cells of a row."""
 
