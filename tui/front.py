@@ -21,7 +21,7 @@ from tui.actions import PickSession, Wish
 from tui.customs import Custom, Named
 
 if TYPE_CHECKING:
-    from agent.reading import AtHand, Changed, Hit, Memory, ModelRow, RequestRow, SessionRow, Whole
+    from agent.reading import AtHand, Changed, Hit, Memory, ModelRow, Requests, SessionRow, Whole
 
 # Prompts kept for the Up key and Ctrl+R, over all sessions: a few months of work.
 REMEMBERED = 2_000
@@ -86,7 +86,7 @@ class Looks(Protocol):
 
     def keep_memory(self, before: str, after: str) -> str: ...
 
-    def timeline(self, path: Path) -> Sequence[RequestRow]: ...
+    def timeline(self, path: Path) -> Requests: ...
 
     def exported(self, path: Path, format: str) -> str: ...
 

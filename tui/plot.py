@@ -87,13 +87,18 @@ def what_happened(row: RequestRow) -> str:
     return " · ".join(said)
 
 
+def happened_since(tags: Sequence[str]) -> str:
+    """What was rewritten after the last request, whose effect the next one will show."""
+    return f"{', '.join(one_line(tag) for tag in tags)} (the next request shows what it did)"
+
+
 def plot(
     rows: Sequence[RequestRow], width: int, height: int, *, budget: int | None, window: int | None, ink: Ink = Ink(),
-    first: int | None = None,
+    first: int | None = None, since: Sequence[str] = (),
 ) -> Plot:  # fmt: skip
     """The requests from `first` on (None: the newest that fit) in `width` by `height` cells.
 
-    `budget` and `window` in tokens; None draws no line.
+    `budget` and `window` in tokens; None draws no line. `since`: what was rewritten after the last of all.
     """
     room = fitting(width)
     first = max(0, len(rows) - room) if first is None else max(0, min(first, len(rows) - 1))
@@ -109,6 +114,8 @@ def plot(
     top = max([highest, *(level for _, level, _ in drawn)]) * 1.12
     lines = _drawn(chosen, letters, drawn, top, width, max(LEAST_ROWS, height), ink)
     marks = tuple(f"{letters[n]}  before #{row.record}: {what_happened(row)}" for n, row in marked)
+    if since and first + len(chosen) == len(rows):
+        marks += (f"   after #{chosen[-1].record}: {happened_since(since)}",)
     legend = _brief(chosen, ink) if width < NARROW else _legend(chosen, levels, drawn, ink)
     return Plot(lines, legend, marks, first, len(chosen))
 

@@ -47,8 +47,11 @@ class Request(Protocol):
     def rewrites(self) -> Sequence[str]: ...
 
 
-def timeline(rows: Sequence[Request], budget: int | None, window: int | None) -> str:
-    """The section's HTML; empty when no request was answered. `budget` and `window` in tokens."""
+def timeline(rows: Sequence[Request], budget: int | None, window: int | None, since: Sequence[str] = ()) -> str:
+    """The section's HTML; empty when no request was answered. `budget` and `window` in tokens.
+
+    `since`: the tags of what was rewritten after the last request.
+    """
     if not rows:
         return ""
     highest = max(row.size for row in rows) or 1
@@ -62,6 +65,7 @@ def timeline(rows: Sequence[Request], budget: int | None, window: int | None) ->
     body = "".join((*_scale(top), *_bars(rows, top), *_levels(drawn, top)))
     marks = "".join(f"<li>before <a href=\"#r{row.record}\">#{row.record}</a>: {escape(what)}</li>"
                     for row in rows if (what := _happened(row)))  # fmt: skip
+    marks += f"<li>since then: {escape(', '.join(since))}</li>" if since else ""
     listed = f'<ol class="marks">{marks}</ol>' if marks else "<p>Nothing was rewritten and the cache never broke.</p>"
     return (
         f'<section class="timeline"><h2>Timeline</h2><p class="meta">{said}</p>'

@@ -29,11 +29,11 @@ from agent.reading.at_hand import AtHand, at_hand
 from agent.reading.file_pages import Changed, Memory, changed_files, keep_memory, memory
 from agent.reading.looking_up import Hit, Whole, hits, whole
 from agent.reading.model_rows import ModelRow, Switch, model_rows
-from agent.reading.request_rows import RequestRow, request_rows
+from agent.reading.request_rows import RequestRow, Requests, request_rows
 from agent.reading.servers import servers
 from agent.reading.session_rows import SessionRow, SessionRows
 from agent.session import Kit, Session
-from agent.session_log import LogError, NotASession, SessionLog, as_json
+from agent.session_log import LogError, NotASession, NothingYet, SessionLog, as_json
 from agent.settings import SettingsError
 from agent.tools import Refused
 from agent.verify import Report, verify
@@ -92,6 +92,8 @@ class Reading:
         return self._log(path).records
 
     def _log(self, path: Path) -> SessionLog:
+        if not path.exists():
+            raise NothingYet(path, "there is nothing to look into")
         log = SessionLog.open(path, False, self.kit.clock)
         self.damage[path] = tuple(map(str, log.damage))
         return log
@@ -152,7 +154,7 @@ class Reading:
         """What a compaction would do."""
         return metering.compact_plan(self.begun(path))
 
-    def timeline(self, path: Path) -> Sequence[RequestRow]:
+    def timeline(self, path: Path) -> Requests:
         """One row for each answered request, from the log alone."""
         return request_rows(self.session(path))
 
@@ -219,7 +221,8 @@ class Reading:
         if chosen != "html":
             return export.exported(self.records(path), chosen)
         budget = self.session(path).budget
-        drawn = timeline(self.timeline(path), budget.budget, budget.window.tokens)
+        rows = self.timeline(path)
+        drawn = timeline(rows, budget.budget, budget.window.tokens, rows.since)
         return export.exported(self.records(path), chosen, drawn)
 
     # ── settings, models, machine ──
@@ -342,6 +345,6 @@ def _encoding() -> str:
 
 
 __all__ = [
-        "AtHand", "Changed", "CustomCommand", "Hit", "Memory", "ModelRow", "Reading", "RequestRow", "SessionRow",
-    "Switch", "Whole",
+        "AtHand", "Changed", "CustomCommand", "Hit", "Memory", "ModelRow", "Reading", "RequestRow", "Requests",
+    "SessionRow", "Switch", "Whole",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ Not a drawing. Sizes are tokens, costs dollars.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.forecast import Forecast, forecast
@@ -33,7 +34,20 @@ class RequestRow:
     rewrites: tuple[str, ...]
 
 
-def request_rows(session: Session) -> list[RequestRow]:
+class Requests(tuple[RequestRow, ...]):
+    """The rows; `since` are the tags of what was rewritten after the last of them, for a request yet to come."""
+
+    since: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[RequestRow], since: Iterable[str] = ()) -> Requests:
+        """Rows, and what came after them."""
+        made = cls(rows)
+        made.since = tuple(since)
+        return made
+
+
+def request_rows(session: Session) -> Requests:
     """One row for each answered request."""
     rows: list[RequestRow] = []
     rewrites: list[str] = []
@@ -50,7 +64,7 @@ def request_rows(session: Session) -> list[RequestRow]:
             expected = forecast(session.log.records, session.ladders, record, lifetime)
             rows.append(_row(record, body, expected, tuple(rewrites)))
             rewrites = []
-    return rows
+    return Requests.of(rows, rewrites)
 
 
 def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tuple[str, ...]) -> RequestRow:

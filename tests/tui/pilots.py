@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from textual.screen import Screen
 
 from agent.mcp.prompts import Prompt, Resource
-from agent.reading import AtHand, CustomCommand, Hit, RequestRow, Whole
+from agent.reading import AtHand, CustomCommand, Hit, RequestRow, Requests, Whole
 from agent.wire import Command, Event
 from compaction.cache import Prices
 from tests.tui.fake_worker import FakeWorker
@@ -34,6 +34,7 @@ class FakeLog:
     wholes: Mapping[int, Whole] = field(default_factory=dict)
     found: Sequence[Hit] = ()
     rows: Sequence[RequestRow] = ()
+    since: Sequence[str] = ()
     text: str = "the session\n"
     broken: bool = False
     asked: list[tuple[Any, ...]] = field(default_factory=list)
@@ -58,9 +59,9 @@ class FakeLog:
         self._asked("hits", str(path), query)
         return self.found
 
-    def timeline(self, path: Path) -> Sequence[RequestRow]:
+    def timeline(self, path: Path) -> Requests:
         self._asked("timeline", str(path))
-        return self.rows
+        return Requests.of(self.rows, self.since)
 
     def exported(self, path: Path, format: str) -> str:
         self._asked("exported", str(path), format)

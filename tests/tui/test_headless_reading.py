@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agent.reading import Requests
 from agent.wire import Inspected, Plan, Price, Row
 from compaction.errors import BadTarget
 from compaction.records import Gate
@@ -74,6 +75,7 @@ class FakeReading:
     learned: bool = True
     agreed: Agreed = Agreed()
     trouble: Exception | None = None
+    since: Sequence[str] = ()
     damage: dict[Path, tuple[str, ...]] = field(default_factory=dict)
     asked: list[object] = field(default_factory=list)
 
@@ -110,11 +112,11 @@ class FakeReading:
         self._note("compact")
         return self.plan
 
-    def timeline(self, path: Path) -> Sequence[Mapping[str, Any]]:
+    def timeline(self, path: Path) -> Requests:
         self._note("timeline")
         sizes = {"size": 61_400, "uncached": 400, "cache_read": 58_000, "cache_write": 3_000, "output": 120}
         causes = {"breaks": "pruned at #14", "rewrites": ["asked.pruned"], "gate": Gate.ASKED}
-        return [{"record": 5, "at": 0.0, **sizes, "cost": 0.03, **causes}]
+        return Requests.of([{"record": 5, "at": 0.0, **sizes, "cost": 0.03, **causes}], self.since)  # type: ignore[list-item]
 
     def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]:
         self._note("request", prompt)
@@ -176,6 +178,12 @@ def read(line: str, **answers: Any) -> Read:
     reading, out, err = FakeReading(**answers), io.StringIO(), io.StringIO()
     code = run_reading(options_of(line), reading, out, err)
     return Read(code, out.getvalue(), err.getvalue(), reading.asked)
+
+
+def test_an_answer_that_reaches_nobody_is_a_failure_and_said() -> None:
+    err = io.StringIO()
+    assert run_reading(options_of("sessions"), FakeReading(), None, err) == 1
+    assert err.getvalue() == "ullage: the output cannot be written: it is closed\n"
 
 
 def test_a_fork_is_named_with_its_place() -> None:
@@ -337,6 +345,12 @@ def test_timeline_is_a_row_a_request() -> None:
         "#  WHEN    SIZE  UNCACHED    READ  WRITTEN  OUTPUT  COST   CACHE BROKEN   BEFORE IT\n"
         "5        61,400       400  58,000    3,000     120  $0.03  pruned at #14  asked.pruned\n"
     )
+
+
+def test_a_rewrite_that_no_request_followed_stands_below_the_timeline() -> None:
+    after = "after #5: asked.compacted (the next request shows what it did)"
+    assert read("timeline s", since=("asked.compacted",)).out.splitlines()[-1] == after
+    assert len(read("timeline s --json", since=("asked.compacted",)).json) == 1
 
 
 def test_the_request_is_one_line_of_json() -> None:

@@ -52,6 +52,25 @@ def test_the_newest_are_shown_and_older_ones_on_demand() -> None:
     assert (drawn(rows, first=10).first, drawn(rows, first=10).count) == (10, fitting(80))
 
 
+def test_what_was_rewritten_after_the_last_request_is_said_without_a_letter_and_only_beside_that_request() -> None:
+    rows = [row(n, 100) for n in range(200)]
+    said = "   after #199: asked.pruned, undone (the next request shows what it did)"
+
+    def marks(first: int | None, since: Sequence[str]) -> tuple[str, ...]:
+        return plot(rows, 80, 14, budget=None, window=None, first=first, since=since).marks
+
+    assert marks(None, ("asked.pruned", "undone")) == (said,)
+    assert marks(0, ("asked.pruned", "undone")) == marks(None, ()) == ()
+
+
+async def test_the_timeline_screen_tells_of_a_rewrite_that_no_request_followed() -> None:
+    async with stage(log=FakeLog(rows=[row(3, 100)], since=["asked.compacted"])) as s:
+        await s.play(*Tape().opened())
+        await s.pilot.press(*"/timeline", "escape", "enter")
+        await s.settle(lambda: isinstance(s.app.screen, TimelineScreen))
+        await s.settle(lambda: "after #3: asked.compacted" in s.text("#timeline-list"))
+
+
 def test_marks_are_letters_with_a_line_each() -> None:
     rows = [row(3, 100), row(7, 60, breaks="pruned at #4", rewrites=["asked.pruned"]), row(9, 80, breaks="cold")]
     picture = drawn(rows)

@@ -22,7 +22,7 @@ from tui.present import sentence
 from tui.wording import STANDING
 
 if TYPE_CHECKING:
-    from agent.reading import Hit, RequestRow
+    from agent.reading import Hit, Requests
 
 UNWIRED = "there is no log to look into here"
 
@@ -72,14 +72,14 @@ class Looking:
             return "What changed", "", (("", f"No file is {found.since}."),)
         return diff_lines.title(found), found.since, tuple(diff_lines.lines(found.files))
 
-    def timeline(self) -> tuple[Sequence[RequestRow], str]:
+    def timeline(self) -> tuple[Requests | None, str]:
         """The rows of the timeline, or a sentence."""
         if self.log is None:
-            return (), UNWIRED
+            return None, UNWIRED
         try:
             return self.log.timeline(Path(self.path)), ""
         except self._failures() as error:
-            return (), _sentence(error)
+            return None, _sentence(error)
 
     def prices(self, model: str) -> Prices | None:
         """What a model costs; None where that is not known."""

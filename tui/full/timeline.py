@@ -6,7 +6,7 @@ done on a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -24,7 +24,7 @@ from tui.full.overlay import Overlay
 from tui.plot import ASCII_INK, NARROW, Colour, Ink, Plot, fitting, plot
 
 if TYPE_CHECKING:
-    from agent.reading import RequestRow
+    from agent.reading import Requests
 
 KEYS = "← → earlier and later · ↑ ↓ the marks · esc closes"
 
@@ -50,7 +50,7 @@ class TimelineScreen(Overlay):
     class Read(Message, bubble=False):
         """A thread has read the rows; `trouble` is a sentence when it could not."""
 
-        def __init__(self, rows: Sequence[RequestRow], trouble: str) -> None:
+        def __init__(self, rows: Requests | None, trouble: str) -> None:
             super().__init__()
             self.rows, self.trouble = rows, trouble
 
@@ -61,13 +61,11 @@ class TimelineScreen(Overlay):
             super().__init__()
             self.size, self.drawn = size, drawn
 
-    def __init__(
-        self, load: Callable[[], tuple[Sequence[RequestRow], str]], meter: Meter, *, ascii: bool = False
-    ) -> None:
+    def __init__(self, load: Callable[[], tuple[Requests | None, str]], meter: Meter, *, ascii: bool = False) -> None:
         """`load` is called on a thread and raises nothing; `meter` says where budget and window stand."""
         super().__init__()
         self._load, self._meter, self._ascii = load, meter, ascii
-        self._rows: Sequence[RequestRow] | None = None
+        self._rows: Requests | None = None
         self._first: int | None = None
         self.drawn: Plot | None = None
 
@@ -111,10 +109,13 @@ class TimelineScreen(Overlay):
             self._draw(self._rows, self._cells(), self._first, self._ink())
 
     @work(thread=True, exclusive=True, group="plot")
-    def _draw(self, rows: Sequence[RequestRow], size: tuple[int, int], first: int | None, ink: Ink) -> None:
+    def _draw(self, rows: Requests, size: tuple[int, int], first: int | None, ink: Ink) -> None:
         meter = self._meter
         self.post_message(
-            self.Drawn(size, plot(rows, *size, budget=meter.budget, window=meter.window, ink=ink, first=first))
+            self.Drawn(
+                size,
+                plot(rows, *size, budget=meter.budget, window=meter.window, ink=ink, first=first, since=rows.since),
+            )
         )
 
     def on_timeline_screen_drawn(self, message: Drawn) -> None:
@@ -128,7 +129,6 @@ class TimelineScreen(Overlay):
             self.query_one("#timeline-title", Static).update(Content.styled(title, "bold"))
         self.query_one("#timeline-plot", Static).update(Text("\n").join(Text.from_ansi(line) for line in drawn.lines))
         self.query_one("#timeline-legend", Static).update(Content.styled(drawn.legend, "dim"))
-        # A rewrite after the newest of them is none of theirs.
         marks = "\n".join(drawn.marks) or "Nothing was rewritten before these requests, and the cache never broke."
         self.query_one("#timeline-list", Static).update(Content(marks))
 

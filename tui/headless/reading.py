@@ -15,14 +15,17 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from agent.wire import Inspected, Plan
 from compaction.errors import EngineError
 from tui.headless import lines, objects
-from tui.headless.pipes import Pipe
+from tui.headless.pipes import UNWRITABLE, Pipe
 from tui.headless.writing import USAGE, Misused, ids_of
 from tui.plain import only_ascii, safe
+
+if TYPE_CHECKING:
+    from agent.reading import Requests
 
 # What a timeline shows to people, and its heads; JSON has every field.
 TIMELINE = {
@@ -97,7 +100,7 @@ class Reading(Protocol):
     def inspected(self, path: Path) -> Inspected: ...
     def prune_plan(self, path: Path, records: tuple[int, ...], every: bool, force: bool) -> Plan: ...
     def compact_plan(self, path: Path) -> Plan: ...
-    def timeline(self, path: Path) -> Sequence[Any]: ...
+    def timeline(self, path: Path) -> Requests: ...
     def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]: ...
     def verify(self, path: Path) -> Report: ...
     def fork(self, path: Path, before: int | None) -> Any: ...
@@ -152,6 +155,8 @@ def run_reading(options: argparse.Namespace, reading: Reading, out: TextIO | Non
     finally:
         for sentence in reading.damage.get(ask.path, ()):
             errors.text(f"ullage: {safe(sentence)}")
+    if output.broken == UNWRITABLE:
+        errors.text(f"ullage: {output.why}")
     return code if output.broken is None else output.broken
 
 
@@ -262,17 +267,20 @@ def _hit(hit: Mapping[str, Any]) -> str:
 
 
 def _timeline(ask: _Ask) -> int:
+    from tui.plot import happened_since as since
+
     found = ask.reading.timeline(ask.path)
     rows = [objects.plain_object(row) for row in found]
     shown = [{**row, "at": lines.when(row["at"]), "cost": lines.money(row["cost"])} for row in rows]
     none = "no request was answered in this session yet"
     if rows and ask.out.terminal and not ask.options.json:
         ask.out.whole(_plotted(ask, found))
-    ask.show(rows, lambda: table_of(shown, TIMELINE) if shown else none)
+    after = f"\nafter #{rows[-1]['record']}: {since(found.since)}" if rows and found.since else ""
+    ask.show(rows, lambda: table_of(shown, TIMELINE) + after if shown else none)
     return 0
 
 
-def _plotted(ask: _Ask, rows: Sequence[Any]) -> str:
+def _plotted(ask: _Ask, rows: Requests) -> str:
     """The timeline as people see it on a terminal, above its table."""
     from tui.alphabet import ascii_text
     from tui.plot import ASCII_INK, Ink, plot, uncoloured

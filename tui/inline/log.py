@@ -19,6 +19,7 @@ from tui.inline.surface import Surface
 from tui.inline.talk import Talk
 from tui.picks import Other, Pick
 from tui.plain import dollars, one_line, plural, safe, tokens
+from tui.plot import happened_since
 from tui.present import sentence
 
 Look: TypeAlias = ViewWhole | SearchLog | ShowTimeline | ShowChanges | ShowMemory | Export | Examine
@@ -159,7 +160,9 @@ class InlineLog:
         heads = ("#", "size", "cached", *(() if narrow else ("price",)), "█ cached ▒ not")
         window = "?" if meter.window is None else tokens(meter.window)
         foot = f"the longest bar is {tokens(most)}; budget {tokens(meter.budget)}, window {window}"
-        return [(), *table("", heads, cells, width), row(cut(foot, width), "class:quiet")]
+        said = f"after #{requests[-1].record}: {happened_since(requests.since)}" if requests.since else ""
+        after = prose(said, width, "class:quiet") if said else []
+        return [(), *table("", heads, cells, width), *after, row(cut(foot, width), "class:quiet")]
 
     def _export(self, log: Looks, path: Path, format: str, file: str) -> Found:
         target = Path(self.talk.folder, file or f"ullage-{self.talk.session}.{format}").expanduser()
