@@ -319,8 +319,8 @@ class SessionLog:
         try:
             self._pen.write(data)
         except LogFailed as error:
-            self._failure = str(error)
-            raise
+            self._failure = f"{error}. Start a new session once the disk is well"
+            raise LogFailed(self._failure) from error
         except OSError as error:
             self._failure = (
                 f"{self.path} cannot be written: {error.strerror or error}. "

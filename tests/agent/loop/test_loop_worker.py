@@ -227,6 +227,7 @@ async def test_without_a_session_a_message_comes_back(tmp_path: Path) -> None:
 async def test_a_prompt_that_cannot_be_written_comes_back_and_the_session_says_what_to_do(tmp_path: Path) -> None:
     disk = FailingDisk()
     async with Story(tmp_path, scripted(["ok"]), disk=disk) as story:
+        await story.say("hello")
         disk.at = disk.operations + 1
         idle = await story.say("precious")
         assert (idle.stop, idle.code) == ("failed", 1)
@@ -234,7 +235,7 @@ async def test_a_prompt_that_cannot_be_written_comes_back_and_the_session_says_w
         assert "open the session again" in str(idle.error)
         assert story.tags == ["asked.log_failed"]
         assert [r.text for r in story.said(Returned)] == ["precious"]
-        assert story.requests == []
+        assert len(story.requests) == 1
         again = await story.say("more")
         assert again.stop == "failed"
     async with story.again(scripted(["better"])) as later:
@@ -265,6 +266,7 @@ async def test_a_result_that_cannot_be_written_ends_the_turn_as_failed(tmp_path:
 
 async def test_an_output_whose_file_cannot_be_written_is_cut_and_said(tmp_path: Path) -> None:
     async with Story(tmp_path, scripted([calls(call("bash", command="seq 1 20000")), "ok"])) as story:
+        story.session.log.folder.mkdir(parents=True)
         (story.session.log.folder / "spill").write_text("a file where the folder should be")
         assert (await story.say("go")).stop == "done"
         (result,) = story.bodies(ToolReturned)
@@ -274,7 +276,9 @@ async def test_an_output_whose_file_cannot_be_written_is_cut_and_said(tmp_path: 
         assert "could not be stored" in story.told
 
 
-async def test_a_log_that_is_read_only_is_a_sentence(tmp_path: Path) -> None:
+async def test_a_first_message_that_cannot_be_written_comes_back_and_the_session_says_what_to_do(
+    tmp_path: Path,
+) -> None:
     class Full:
         def write(self, fd: int, data: bytes) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -283,9 +287,21 @@ async def test_a_log_that_is_read_only_is_a_sentence(tmp_path: Path) -> None:
             return None
 
     async with Story(tmp_path, scripted([]), disk=Full()) as story:
-        idle = story.said(Idle)[0]
+        idle = await story.say("precious")
         assert (idle.stop, idle.code) == ("failed", 1)
         assert "No space left" in str(idle.error)
+        assert [r.text for r in story.said(Returned)] == ["precious"]
+        assert story.requests == []
+
+
+async def test_a_place_where_no_session_can_be_is_a_sentence_at_once(tmp_path: Path) -> None:
+    story = Story(tmp_path, scripted([]))
+    story.kit().places.data.parent.mkdir(parents=True, exist_ok=True)
+    story.kit().places.data.write_text("a file where the folder should be")
+    async with story:
+        idle = story.said(Idle)[0]
+        assert (idle.stop, idle.code) == ("failed", 1)
+        assert "a new session cannot be stored in" in str(idle.error)
 
 
 # ── instructions ──
