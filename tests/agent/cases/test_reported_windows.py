@@ -228,7 +228,7 @@ async def test_case_26_reasoning_that_goes_back_with_its_calls_is_part_of_the_si
 
 @pytest.mark.parametrize("size", [160_000, 30_000])
 async def test_case_30_tool_schemas_are_counted_and_a_part_of_their_own(tmp_path: Path, size: int) -> None:
-    async with Story(tmp_path, "hi", window=1_000_000) as story:
+    async with Story(tmp_path, "hi", window=1_000_000, interactive=False) as story:
         path = story.session.log.path
         own = dict(story.meter.parts)["tools"]
     head, *rest = path.read_text().splitlines()
@@ -247,7 +247,7 @@ async def test_case_30_tool_schemas_are_counted_and_a_part_of_their_own(tmp_path
 
 
 async def test_case_30_schemas_that_leave_no_room_are_named_with_their_size(tmp_path: Path) -> None:
-    async with Story(tmp_path, "hi", window=1_000_000) as story:
+    async with Story(tmp_path, "hi", window=1_000_000, interactive=False) as story:
         path = story.session.log.path
     head, *rest = path.read_text().splitlines()
     started = json.loads(head)
