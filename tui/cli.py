@@ -35,6 +35,9 @@ COMMANDS = (*READING, *WRITING, "keys", "tour")
 # What the screens and other agents call an option that commands for scripts have under another name.
 MEANT = {"--resume": "--session", "--output-format": "--json"}
 
+# What a shell reports for a program that SIGINT ended: 128 + 2.
+INTERRUPTED = 130
+
 # A single word this close to a command's name is a slip, not a message; of 1, as `difflib` counts.
 ALIKE = 0.85
 
@@ -53,9 +56,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"ullage: -C {folder}: there is no such folder", file=sys.stderr)
         return 2
     os.chdir(folder)
-    from tui import wiring
+    try:
+        from tui import wiring
 
-    return wiring.run(options)
+        return wiring.run(options)
+    except KeyboardInterrupt:
+        # Before a screen or a run listens for it: nothing was begun, so there is nothing to say.
+        return INTERRUPTED
 
 
 def fill_streams() -> None:

@@ -60,7 +60,7 @@ from tui import cards
 from tui.block import Block, Fold, Role
 from tui.plain import dollars, one_line, plural, safe, tokens
 from tui.thoughts import Thoughts
-from tui.wording import COMPLETE, FAILURES, GATES
+from tui.wording import COMPLETE, FAILURES, GATES, as_lines
 
 # Wishes whose record is shown: the sentence of how they ended would say it twice.
 HAVE_A_BLOCK = frozenset({"compact", "prune", "undo", "pin", "rewind"})
@@ -358,7 +358,7 @@ def rewrite(key: str, number: int, body: Pruned | Compacted | CompactionFailed, 
                 meta += (f"focus: {one_line(focus, 40)}",)
             if cost is not None:
                 meta += (dollars(cost),)
-            summary = safe(body.summary).strip() + ("\n\n" + safe(body.fact_sheet).strip() if body.fact_sheet else "")
+            summary = safe(body.summary).strip() + (f"\n\n{as_lines(safe(body.fact_sheet))}" if body.fact_sheet else "")
             return Block(key, "divider", title, summary, "markdown", (*meta, *_why(gate)), Fold(), record=number)
         case CompactionFailed(gate=gate, outcome=outcome, detail=detail, size=size):
             said = FAILURES.get(outcome, f"Nothing was changed: {outcome}.")

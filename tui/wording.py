@@ -58,3 +58,9 @@ STANDING = {
     "summarised": "summarised",
     "rewound": "left behind by a rewind",
 }
+
+
+def as_lines(sheet: str) -> str:
+    """A fact sheet as Markdown: its lines stay lines, where a paragraph would run on from one to the next."""
+    first, *lines = sheet.strip().split("\n")
+    return "\n".join([first, *(line if line.startswith("- ") else f"\n{line}" for line in lines)])

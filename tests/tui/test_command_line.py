@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.tui.headless_play import options_of
@@ -66,3 +69,20 @@ def test_an_empty_session_is_no_new_one(command: list[str], capsys: pytest.Captu
     with pytest.raises(SystemExit) as left:
         parse([*command, "--session", ""])
     assert left.value.code == 2 and "--session: it is empty" in " ".join(capsys.readouterr().err.split())
+
+
+def test_ctrl_c_while_the_program_starts_ends_it_without_a_traceback() -> None:
+    script = """
+import sys
+from tui.cli import main
+
+class Pressed:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tui.wiring":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Pressed())
+sys.exit(main(["hello"]))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

@@ -32,7 +32,7 @@ from tests.tui import scenes
 from tui import cards, present
 from tui.block import Block, Fold, plain
 from tui.present import Presenter
-from tui.wording import FAILURES, GATES
+from tui.wording import FAILURES, GATES, as_lines
 
 
 def shown(*events: Event) -> list[str]:
@@ -239,6 +239,13 @@ def test_an_answer_that_ended_early_says_why(stop: str, words: str) -> None:
 def test_what_only_the_model_is_told_is_said_to_be_that_without_its_brackets(topic: str) -> None:
     assert shown(said(Noted("[read them before relying on them]", topic, to_model=True)))[0].startswith(
         "The model is told: read them before relying on them."
+    )
+
+
+def test_the_lines_of_a_fact_sheet_stay_lines() -> None:
+    sheet = "[facts]\nCommands:\n- make: exit 0\n- ls: exit 0\nFiles read: a.py\nRecords 2 to 9 are out."
+    assert as_lines(sheet) == (
+        "[facts]\n\nCommands:\n- make: exit 0\n- ls: exit 0\n\nFiles read: a.py\n\nRecords 2 to 9 are out."
     )
 
 
