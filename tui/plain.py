@@ -129,6 +129,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def speaks_plainly(environ: Mapping[str, str]) -> bool:
+    """Whether nothing may ever be drawn twice: a dumb terminal, or somebody who reads with ears or fingers."""
+    wanted = environ.get("ULLAGE_PLAIN", "")
+    return wanted not in ("", "0") or environ.get("TERM", "") in ("", "dumb", "unknown")
+
+
 def only_ascii(environ: Mapping[str, str]) -> bool:
     """Whether the terminal cannot be trusted with more than ASCII.
 

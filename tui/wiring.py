@@ -20,6 +20,7 @@ from agent.wire import Event
 from agent.wishes.saving_keys import SavedKeys
 from agent.worker import Worker
 from tui.kit import make_kit
+from tui.plain import speaks_plainly
 
 
 def run(options: argparse.Namespace) -> int:
@@ -96,7 +97,8 @@ def _screen(
     here: places.Places, folder: Path,
 ) -> int:  # fmt: skip
     """The full screen or the inline one, or a sentence where there is no terminal for it."""
-    inline = chosen.inline or getattr(options, "inline", False)
+    # On a terminal that can only be written on, the full screen would draw for ever and show nothing.
+    inline = chosen.inline or getattr(options, "inline", False) or speaks_plainly(os.environ)
     if not (sys.stdin.isatty() and (sys.stdout if inline else sys.stderr).isatty()):
         print("ullage: the screen needs a terminal; `ullage exec PROMPT` works without one", file=sys.stderr)
         return 2

@@ -228,9 +228,11 @@ def test_another_alphabet_gets_ascii_alone(machine: Machine) -> None:
     assert terminal.end() == 0
 
 
-@pytest.mark.parametrize("environ", [{"TERM": "dumb"}, {"ULLAGE_PLAIN": "1"}])
-def test_plain_lines_are_text_and_newlines_alone(machine: Machine, environ: dict[str, str]) -> None:
-    terminal = machine.start(**environ)
+@pytest.mark.parametrize(("environ", "full"), [({"TERM": "dumb"}, True), ({"ULLAGE_PLAIN": "1"}, False)])
+def test_plain_lines_are_text_and_newlines_alone_whichever_screen_was_asked_for(
+    machine: Machine, environ: dict[str, str], full: bool
+) -> None:
+    terminal = machine.start(full=full, **environ)
     terminal.until("ask first>")
     terminal.send("count please\n")
     terminal.until("? y yes, once")

@@ -27,7 +27,7 @@ from tui.inline.live import SPIN
 from tui.inline.plain import PlainLines
 from tui.inline.surface import Surface
 from tui.inline.talk import Talk
-from tui.plain import only_ascii
+from tui.plain import only_ascii, speaks_plainly
 from tui.recall import Recall
 
 # What streams is printed this often: smooth to the eye, and a redraw of a few rows each time; seconds.
@@ -50,12 +50,6 @@ def run_inline(
 ) -> int:
     """Opens the inline front end until the user leaves; returns the exit status."""
     return asyncio.run(_run(make_worker, choices, state, first, environ))
-
-
-def speaks_plainly(environ: Mapping[str, str]) -> bool:
-    """Whether nothing may ever be drawn twice: a dumb terminal, or somebody who reads with ears or fingers."""
-    wanted = environ.get("ULLAGE_PLAIN", "")
-    return wanted not in ("", "0") or environ.get("TERM", "") in ("", "dumb", "unknown")
 
 
 class Hop:
