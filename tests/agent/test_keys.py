@@ -23,6 +23,7 @@ from agent.models.scripted import Say
 from agent.opening import Opening
 from agent.wire import SaveKey
 from agent.wishes.saving_keys import KeptKey, SavedKeys
+from compaction.records import UserSaid
 from tests.agent.loop.harness import Story
 
 SECRET = "sk-very-secret-1"
@@ -316,4 +317,5 @@ async def test_a_session_says_at_its_start_why_saved_keys_are_missing(tmp_path: 
     for path in (None, "last"):
         session = await opening.open(path, story.heard)
         assert [notice for notice in session.notices if "chmod 600" in notice]
+        await session.append(UserSaid("one"))
         await session.aclose()
