@@ -9,7 +9,15 @@ Invariant
 
 from __future__ import annotations
 
-from compaction.records import Record, WindowLearned
+from compaction.records import (
+    AssistantSaid,
+    Compacted,
+    Pruned,
+    Record,
+    Rewound,
+    SettingsChanged,
+    WindowLearned,
+)
 from compaction.tokens import IMAGE, Ruler, calibration, estimate
 from compaction.view import Item, View
 
@@ -35,10 +43,27 @@ def _quarters(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
-def is_of_bytes(record: Record, model: str) -> bool:
-    """Whether the record is this model's refusal of a body for its bytes."""
-    body = record.body
-    return isinstance(body, WindowLearned) and body.bytes and not body.summary and body.model == model
+def refused_for_bytes(view: View) -> Record | None:
+    """The newest refusal of a body of this model's for its bytes that nothing contradicts.
+
+    What contradicts it: the same body, or a larger one, answered since; and the user's own choice of model or budget,
+    so that a wrong refusal cannot keep a session small.
+    """
+    found: Record | None = None
+    same = False
+    for record in view.records:
+        match record.body:
+            case WindowLearned(bytes=True, summary=False, model=model) if model == view.model:
+                found, same = record, True
+            case Pruned() | Compacted() | Rewound():
+                same = False
+            case AssistantSaid(model=view.model, stop=stop) if same and stop not in ("aborted", "failed"):
+                found = None
+            case SettingsChanged(model=chosen, budget=budget) if chosen is not None or budget is not None:
+                found = None
+            case _:
+                pass
+    return found
 
 
 def refused_bulk(view: View, refused: Record, bulk: Bulk) -> int:

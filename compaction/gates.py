@@ -27,7 +27,7 @@ from compaction.attempts import (
     thrash,
 )
 from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, LIMIT_MARGIN, Budget, smaller_wish
-from compaction.bulk import BYTES_A_TOKEN, SHED_SHARE, Bulk, is_of_bytes, refused_bulk
+from compaction.bulk import BYTES_A_TOKEN, SHED_SHARE, Bulk, refused_bulk, refused_for_bytes
 from compaction.cut import FLOOR_STEPS, Cut, choose_cut, largest_results, spill_candidates
 from compaction.emergency import emergency, previous_summary
 from compaction.prune import PrunePlan, plan_prune
@@ -172,7 +172,7 @@ def decide(view: View, ruler: Ruler, budget: Budget, place: Place) -> Decision:
 
 def _bulky(view: View, ruler: Ruler, budget: Budget, place: Place) -> Decision | None:
     """The pre-flight gate in bytes, once the provider has refused some: a second refusal in a turn would end it."""
-    refused = next((r for r in reversed(view.deeds) if is_of_bytes(r, view.model)), None)
+    refused = refused_for_bytes(view) if any(getattr(r.body, "bytes", False) for r in view.deeds) else None
     if refused is None:
         return None
     bulk = Bulk()

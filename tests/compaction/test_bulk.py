@@ -16,16 +16,21 @@ from compaction.records import (
     Outcome,
     Pruned,
     Record,
+    SettingsChanged,
     Usage,
     UserSaid,
     WindowLearned,
 )
 from compaction.tokens import calibrated, estimate
 from compaction.view import View, step
-from tests.compaction.build_log import budget, calls, characters_ruler, log, returned, says, user
+from tests.compaction.build_log import budget, calls, characters_ruler, log, pruned, returned, says, user
 
 # A small screenshot's data: 120 kB, where a token estimate sees 1,600.
 PICTURE = "data:image/png;base64," + "A" * 120_000
+
+
+# What a refusal led to: the first picture went.
+SPILLED = pruned(4, how="spilled", gate=Gate.REACTIVE)
 
 
 def refusal(**more: object) -> WindowLearned:
@@ -77,10 +82,28 @@ def test_what_was_refused_once_is_kept_from_coming_again_before_the_next_request
 def test_neither_another_models_refusal_nor_one_of_a_summary_bounds_the_bytes() -> None:
     steps = [looked(n) for n in range(9)]
     for other in (replace(refusal(), model="another"), refusal(summary=True)):
-        view = View(log(user("look"), *steps[:2], other, *steps[2:]))
+        view = View(log(user("look"), *steps[:2], other, SPILLED, *steps[2:]))
         assert decide(view, characters_ruler(), budget(), Place(inside_turn=True)) == Proceed()
-    view = View(log(user("look"), *steps[:2], refusal(), *steps[2:]))
+    view = View(log(user("look"), *steps[:2], refusal(), SPILLED, *steps[2:]))
     assert isinstance(decide(view, characters_ruler(), budget(), Place(inside_turn=True)), Spill)
+
+
+def test_a_refusal_that_was_wrong_keeps_no_session_small() -> None:
+    steps = [looked(n) for n in range(9)]
+    place = Place(inside_turn=True)
+
+    def asked(*since: Body) -> object:
+        return decide(
+            View(log(user("look"), *steps[:2], refusal(), *since, *steps[2:])), characters_ruler(), budget(), place
+        )
+
+    assert asked(says("the same was answered")) == Proceed()
+    assert asked(user("and again"), says("a larger one was answered")) == Proceed()
+    assert asked(SettingsChanged(budget="100k")) == Proceed()
+    others = replace(says("by another"), model="another")
+    for since in (says("", stop="aborted"), others, SettingsChanged(effort="low"), user("and again")):
+        assert isinstance(asked(since, SPILLED), Spill)
+    assert isinstance(asked(SPILLED, says("a smaller one was answered")), Spill)
 
 
 def test_pictures_in_messages_go_with_their_turns_into_a_summary_that_may_be_any_size_below_the_limit() -> None:
@@ -119,7 +142,7 @@ def test_a_picture_that_must_stay_is_refused_with_a_sentence_about_bytes_and_non
 @pytest.mark.parametrize("factor", [0.5, 1, 2])
 def test_the_scale_of_a_refusal_is_todays_whatever_was_measured_since(factor: float) -> None:
     ruler = characters_ruler()
-    view = View(log(user("look at all"), *(looked(n) for n in range(4)), refusal(), *looked(4)))
+    view = View(log(user("look at all"), *(looked(n) for n in range(4)), refusal(), SPILLED, *looked(4)))
     counted = estimate(view, ruler)
     said = says("ok", seen=view.last, usage=Usage(int(counted * factor), 0, 0, 2, 0), estimated=counted)
     view = step(view, Record(view.last + 1, 0.0, said))
