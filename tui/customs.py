@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from agent.wire import Submit
 from tui.actions import Say, Wish
 from tui.commands import TABLE, parse
 from tui.plain import one_line
@@ -41,6 +42,7 @@ class Reads(Protocol):
     """What is used of `agent.reading.Reading`."""
 
     def commands(self, taken: Collection[str]) -> tuple[Sequence[Custom], Sequence[str]]: ...
+    def serves(self, command: str) -> bool: ...
     def resources(self) -> Sequence[Named]: ...
 
 
@@ -71,6 +73,9 @@ class Customs:
         if isinstance(wish, Say) and wish.unknown:
             self.read()
             wish = parse(text, [row.name for row in self.rows])
+        if isinstance(wish, Say) and wish.unknown and self.source is not None and self.source.serves(_named(text)):
+            # Its server may still be starting: the worker waits for it, and says what it has.
+            wish = Submit(text)
         return wish
 
     def knows(self, text: str) -> bool:
@@ -83,6 +88,11 @@ class Customs:
     def help(self) -> list[tuple[str, str]]:
         """(what is typed, what it does), for the page of commands."""
         return [(f"/{row.name} {hint(row)}".rstrip(), about(row)) for row in self.rows]
+
+
+def _named(text: str) -> str:
+    """The name of the command that a line begins with."""
+    return text.split()[0].removeprefix("/").lower() if text.split() else ""
 
 
 def hint(row: Custom) -> str:

@@ -235,7 +235,8 @@ class Connection:
 
     async def _note(self, response: Any) -> None:
         """The library says of a refusal only that there was one."""
-        self._refused = response.status_code if response.status_code >= 400 else None
+        if response.request.method == "POST":  # what else is asked for many servers do without
+            self._refused = response.status_code if response.status_code >= 400 else None
 
     def failure(self, error: BaseException) -> Exception:
         """Why it could not be connected, with what HTTP said."""

@@ -120,6 +120,10 @@ class Reading:
         theirs = (prompt for prompt in prompts if prompt.name not in taken and prompt.name not in found.commands)
         return (*rows, *theirs), (*found.problems, *problems)
 
+    def serves(self, command: str) -> bool:
+        """Whether a command would be a server's prompt, though it may not have said yet which it has."""
+        return self.kit.servers is not None and self.kit.servers.of_command(command) is not None
+
     def resources(self) -> Sequence[Resource]:
         """What MCP servers offer to be mentioned."""
         return () if self.kit.servers is None else self.kit.servers.resources()

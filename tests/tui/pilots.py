@@ -77,6 +77,9 @@ class FakeLog:
     def commands(self, taken: Collection[str]) -> tuple[Sequence[CustomCommand | Prompt], Sequence[str]]:
         return self.customs, self.problems
 
+    def serves(self, command: str) -> bool:
+        return command.startswith("docs:")
+
     def resources(self) -> Sequence[Resource]:
         return self.offered
 

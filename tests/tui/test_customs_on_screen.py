@@ -43,6 +43,9 @@ class Source:
         self.reads += 1
         return list(self.rows), list(self.problems)
 
+    def serves(self, command: str) -> bool:
+        return command.startswith("slow:")
+
     def resources(self) -> list[Resource]:
         return []
 
@@ -68,6 +71,7 @@ def test_a_known_name_is_sent_and_an_unknown_one_is_looked_for_once_more() -> No
     assert customs.parse("/Deploy now") == Submit("/Deploy now")
     reads = source.reads
     assert customs.parse("/deploy") == Submit("/deploy") and source.reads == reads
+    assert customs.parse("/Slow:plan it") == Submit("/Slow:plan it"), "its server may still be starting"
     wish = customs.parse("/deplyo")
     assert isinstance(wish, Say) and "/deploy?" in wish.text
 

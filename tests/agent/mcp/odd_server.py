@@ -1,6 +1,7 @@
 """A server with everything that goes wrong with servers: over stdio, or over HTTP when a port is named.
 
-python odd_server.py [PORT [TOKEN]]     with a TOKEN, who does not bring it is turned away
+python odd_server.py [PORT [TOKEN [FILE]]]     with a TOKEN, who does not bring it is turned away; once there is
+                                               the FILE, so is everybody
 """
 
 from __future__ import annotations
@@ -176,11 +177,12 @@ server.add_tool(lambda: "", name="huge", description="x" * 40_000)
 class Door:
     """Turns away who does not bring the token."""
 
-    def __init__(self, app: Any, token: str) -> None:
-        self._app, self._token = app, f"Bearer {token}".encode()
+    def __init__(self, app: Any, token: str, shut: str = "") -> None:
+        self._app, self._token, self._shut = app, f"Bearer {token}".encode(), shut
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and dict(scope["headers"]).get(b"authorization") != self._token:
+        known = dict(scope.get("headers", ())).get(b"authorization") == self._token
+        if scope["type"] == "http" and (not known or os.path.exists(self._shut)):  # noqa: ASYNC240
             await send({"type": "http.response.start", "status": 401, "headers": []})
             await send({"type": "http.response.body", "body": b"no"})
             return
@@ -194,7 +196,7 @@ if __name__ == "__main__":
 
         app: Any = server.streamable_http_app()
         if len(sys.argv) > 2:
-            app = Door(app, sys.argv[2])
+            app = Door(app, *sys.argv[2:])
         uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="critical")
     else:
         server.run()

@@ -142,12 +142,12 @@ async def test_a_server_that_floods_its_log_fills_no_disk_and_goes_on(tmp_path: 
         assert log.stat().st_size < LOG_FLOOD
 
 
-def over_http(token: str) -> tuple[subprocess.Popen[bytes], int]:
-    """The odd server on a port of its own, behind a token."""
+def over_http(token: str, shut: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """The odd server on a port of its own, behind a token that counts until there is a file `shut`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    return subprocess.Popen([sys.executable, str(ODD), str(port), token], stderr=subprocess.DEVNULL), port
+    return subprocess.Popen([sys.executable, str(ODD), str(port), token, str(shut)], stderr=subprocess.DEVNULL), port
 
 
 def listening(port: int) -> bool:
@@ -159,7 +159,7 @@ def listening(port: int) -> bool:
 
 
 async def test_http_servers_are_used_with_their_headers_and_lost_ones_are_said(tmp_path: Path) -> None:
-    process, port = over_http("t0ken")
+    process, port = over_http("t0ken", tmp_path / "shut")
     url = f"http://127.0.0.1:{port}/mcp"
     server = Server("web", url=url, headers={"Authorization": "Bearer $TOKEN"}, timeout=PATIENCE)
     try:
@@ -178,6 +178,12 @@ async def test_http_servers_are_used_with_their_headers_and_lost_ones_are_said(t
                 "failed", "it does not accept the Authorization header it got (HTTP 401): check the variable behind it"
             )  # fmt: skip
             assert "t0ken" not in str(states) + str(web.told)
+            (tmp_path / "shut").touch()
+            away = await web.call("variable", name="NOTHING")
+            assert away.failed and away.text == (
+                "the MCP server web says: it does not accept the Authorization header it got (HTTP 401): check the "
+                "variable behind it."
+            )
             process.kill()
             await asyncio.to_thread(process.wait)
             lost = await web.call("variable", name="NOTHING")
