@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agent.models.lengths import LEAST_WINDOW, sizes_in
+from agent.models.lengths import LEAST_WINDOW, MOST_TOKENS, sizes_in
 from agent.models.overflow import answer_alone
 
 # A limit is named …
@@ -31,7 +31,7 @@ def answer_limit(said: str) -> AnswerLimit | None:
     """What a refusal says of the wished answer's length; None where it is about something else."""
     if not answer_alone(said) or "budget" in said or "greater than or equal" in said:
         return None
-    sizes = sorted({size for size in sizes_in(said) if size >= LEAST_WINDOW})
+    sizes = sorted({size for size in sizes_in(said) if LEAST_WINDOW <= size <= MOST_TOKENS})
     # Of two numbers the larger was wished for. More of them are something else as well.
     if len(sizes) in (1, 2) and (_LIMIT.search(said) or _PASSED.search(said)):
         return AnswerLimit(sizes[0] - ("(exclusive)" in said))

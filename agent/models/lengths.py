@@ -14,6 +14,8 @@ import re
 
 # A smaller "window" is a code, a count of messages or an overshoot.
 LEAST_WINDOW = 256
+# Fifty times the largest window there is: beyond it a number is an account's, an id or noise.
+MOST_TOKENS = 100_000_000
 
 # A number: grouped by threes in any style, or plain, or short with a unit.
 _N = r"(\d{1,3}(?:[,_.' ]\d{3})+(?!\d)|\d+(?:\.\d+(?= ?[km]i?\b))?(?!\d))(?: ?([km]i?)\b)?"
@@ -132,7 +134,13 @@ _WISH_NUMBER = re.compile(rf"{_NAME_OF_WISH}(?:: ?| ?= ?| ?\(| ){_N}")
 
 
 def numbers_in(said: str) -> tuple[int | None, int | None]:
-    """(window, asked), tokens. What stands beyond what is surest, for the window; a named count is, for the input."""
+    """(window, asked), tokens, as far as they are counts of any."""
+    window, asked = _numbers(said)
+    return _window(window), asked if asked is not None and 0 < asked <= MOST_TOKENS else None
+
+
+def _numbers(said: str) -> tuple[int | None, int | None]:
+    """(window, asked) as stated. What stands beyond what is surest, for the window; a named count is, for the input."""
     said = _CODE_IN_BRACKETS.sub("exceeds limit", said)
     if (found := _SUM.search(said)) and sum((values := _values(found))[:2]) > values[2] >= LEAST_WINDOW:
         return values[2], values[0]
@@ -175,7 +183,7 @@ def _pair(said: str) -> tuple[int, int] | None:
 
 
 def _window(value: int | None) -> int | None:
-    return value if value is not None and value >= LEAST_WINDOW else None
+    return value if value is not None and LEAST_WINDOW <= value <= MOST_TOKENS else None
 
 
 def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int | None:

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from agent.models.lengths import LEAST_WINDOW, numbers_in
+from agent.models.lengths import LEAST_WINDOW, MOST_TOKENS, numbers_in
 from agent.models.plain_words import plain
 from agent.models.wording import Words, words_of
 
@@ -182,7 +182,8 @@ def of_something_else(body: Any, text: str = "") -> bool:
 
 
 def _field(words: Words, names: tuple[str, ...]) -> int | None:
-    return next((words.numbers[name] for name in names if words.numbers.get(name, 0) >= LEAST_WINDOW), None)
+    found = (words.numbers.get(name, 0) for name in names)
+    return next((number for number in found if LEAST_WINDOW <= number <= MOST_TOKENS), None)
 
 
 def _elsewhere(words: Words, said: str) -> bool:

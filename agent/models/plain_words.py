@@ -113,7 +113,8 @@ _NAMED = tuple(
 _SIGNS = str.maketrans({"。": ". ", "、": ", ", "’": "'", "「": '"', "」": '"'})
 # What stands between words where no blanks do, and means nothing here.
 _PARTICLE = re.compile(r"[のがをはも的了个個被将該该]|(?<=[a-z0-9)]) ?(?:이|가|을|를|의|은|는|에)(?![가-힣])")
-_MYRIAD = re.compile(r"(\d+(?:\.\d+)?) ?[万萬만]")
+# "3.2万" is 32,000. More digits than these are no count of tokens.
+_MYRIAD = re.compile(r"(?<!\d)(\d{1,6}(?:\.\d{1,4})?) ?[万萬만]")
 
 
 def plain(text: str) -> str:

@@ -49,6 +49,8 @@ _LENGTHS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 _SPAN = r"\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)(?![a-z])"
 _WAIT = re.compile(rf"\b(?:retry|again|wait|available|resets?)\b[^.\d]{{0,20}}((?:{_SPAN} ?)+)")
 _PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|milli|s|m|h)")
+# A year, seconds: nobody is asked to wait longer, so what is more is no wait.
+_LONGEST = 31_536_000
 _WAIT_FIELDS = ("resets_in_seconds", "retry_after_seconds", "retry_after")
 
 
@@ -56,6 +58,7 @@ def wait_in(said: str, numbers: Mapping[str, int]) -> float | None:
     """Seconds that the words ask to wait, or None."""
     if found := _WAIT.search(said):
         parts = ((float(n), unit) for n, unit in _PART.findall(found[1]))
-        return sum(n * _LENGTHS["ms" if unit == "milli" else unit] for n, unit in parts)
-    field = next((numbers[name] for name in _WAIT_FIELDS if name in numbers), None)
-    return float(field) if field is not None and field >= 0 else None
+        wait = sum(n * _LENGTHS["ms" if unit == "milli" else unit] for n, unit in parts)
+        return wait if wait <= _LONGEST else None
+    field = next((numbers[name] for name in _WAIT_FIELDS if name in numbers), -1)
+    return float(field) if 0 <= field <= _LONGEST else None

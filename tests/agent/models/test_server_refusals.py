@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import agent.model
 from agent.model import AnswerTooLong, ContextOverflow, Endpoint, ModelError
@@ -86,6 +88,28 @@ def test_a_wait_asked_for_in_words_is_waited_and_one_in_a_header_counts_more() -
     assert refused(429, body).retry_after == 12.0
     assert refused(429, body, **{"retry-after": "5"}).retry_after == 5.0
     assert refused(429, {"error": {"type": "usage_limit_reached", "resets_in_seconds": 9_000}}).retry_after == 9_000.0
+
+
+DIGITS = st.text(st.sampled_from("0123456789.,k万 '"), min_size=1, max_size=400)
+FRAMES = (
+    "maximum context length is {} tokens, got {}", "try again in {}s {}", "最大 {}万 输入 {}", "max_tokens: {} > {}",
+    "prompt is too long: {} > {}", "limit ({}) reached, resets in {} hours", "{} + {} > 5",
+)  # fmt: skip
+
+
+@given(st.sampled_from(FRAMES), DIGITS, DIGITS, st.sampled_from([400, 413, 429, 500]), st.integers())
+def test_no_number_however_long_raises(frame: str, one: str, other: str, status: int, field: int) -> None:
+    body = {"error": {"message": frame.format(one, other), "resets_in_seconds": field, "n_ctx": field}}
+    assert str(refused(status, body))
+
+
+@pytest.mark.parametrize("digits", ["9" * 400, "1" + ",000" * 200])
+def test_a_number_of_hundreds_of_digits_is_read_or_left_alone(digits: str) -> None:
+    for frame in FRAMES:
+        body = {"error": {"message": frame.format(digits, digits), "retry_after": int("9" * 400)}}
+        assert str(refused(429, body)) and refused(429, body).retry_after is None
+        found = recognise(400, body)
+        assert found is None or (found.window, found.asked) == (None, None)
 
 
 def test_a_number_that_is_called_nothing_is_no_window() -> None:
