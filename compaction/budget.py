@@ -228,7 +228,8 @@ def answer_room(
     most = MOST_OUTPUT if window.max_output is None else min(window.max_output, MOST_OUTPUT)
     total = window.effective
     if total is None or window.output_apart:
-        return most
+        # Of an unknown window the wish is all that can be made smaller, and it stays so: each refusal costs a try.
+        return max(1, most // WISH_SHARE) if refused and total is None else most
     margin = (total if refused else estimated) // LIMIT_MARGIN
     return max(1, min(most, max(least_output(total), total - size - margin)))
 

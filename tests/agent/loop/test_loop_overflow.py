@@ -126,6 +126,17 @@ async def test_a_provider_that_refuses_without_a_number_what_input_and_answer_co
         assert (await story.say("go on")).stop == "done"
 
 
+async def test_of_an_unknown_window_the_answer_that_was_refused_is_not_wished_for_again(tmp_path: Path) -> None:
+    work = [calls(call("bash", command=f"seq {n} {n + 90}")) for n in range(1, 7)]
+    model = scripted([*work, "done"])
+    model.window, model.states_window = 8_000, False
+    async with Story(tmp_path, model, window=None, max_output=8_000) as story:
+        assert (await story.say("work")).stop == "done"
+        assert len(story.bodies(WindowLearned)) == 1
+        assert [r.max_tokens for r in story.requests] == [8_000, *[2_000] * 7]
+        assert (story.meter.window, story.meter.ceiling) == (None, None)
+
+
 async def test_a_second_refusal_without_a_number_ends_the_turn_as_before(tmp_path: Path) -> None:
     overflow = ContextOverflow("too long")
     async with Story(tmp_path, scripted([overflow, overflow, "later"]), window=16_000) as story:
