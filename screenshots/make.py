@@ -101,7 +101,7 @@ class Session:
     async def _after(self, act: Callable[[], Awaitable[object]], until: type[Event]) -> None:
         before = sum(isinstance(event, until) for event in self.seen)
         await act()
-        for _ in range(3_000):
+        for _ in range(12_000):
             if sum(isinstance(event, until) for event in self.seen) > before:
                 return
             await asyncio.sleep(0.01)
@@ -111,7 +111,7 @@ class Session:
         """What the screen shows once it has come to rest."""
         self.prompt.cursor_blink = False
         last = ""
-        for _ in range(100):
+        for _ in range(600):
             await self.pilot.pause(0.1)
             now = self.app.export_screenshot(title="ullage")
             if now == last:

@@ -19,7 +19,7 @@ from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 
 # Longer than anything here takes on a busy machine; only what hangs meets it. Seconds.
-HANGING = 60.0
+HANGING = 120.0
 
 # Turns of the loop from an event handed to the driver or from another thread to the queue it goes to, at most.
 HOPS = 6
