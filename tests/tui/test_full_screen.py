@@ -711,3 +711,14 @@ async def test_commands_in_the_background_are_counted_on_a_screen_of_any_height(
         assert "2 jobs" in str(s.app.query_one(where).render())
         await s.play(*Tape().opened())
         assert "job" not in str(s.app.query_one(where).render())
+
+
+async def test_what_is_said_above_a_growing_answer_stands_beside_what_runs_for_a_while() -> None:
+    clock = Clock()
+    async with screen(clock=clock) as s:
+        await s.play(*Tape().opened(), Busy("turn"), Streaming("text", "word " * 2_000))
+        await s.play(Told("the other model waits until what runs has ended"))
+        assert "The other model waits until what runs" in str(s.app.query_one("#activity").render())
+        assert "esc stops" in str(s.app.query_one("#activity").render())
+        clock.at += 6
+        assert "The other model" not in str(s.app.query_one("#activity").render())

@@ -78,6 +78,7 @@ from tui.full.transcript import Transcript
 from tui.full.trust_panel import TrustPanel
 from tui.keytable import bound
 from tui.plain import only_ascii
+from tui.present import sentence
 
 # Events taken before keys get their turn: a batch of records presented in about 20 ms.
 BATCH = 200
@@ -291,7 +292,9 @@ class UllageApp(App[int]):
                 transcript.unstream()
             case Drafted(text=text):
                 prompt.put_back(text)
-            case Gated() | Finished() | Told() | Planned() | Proposed():
+            case Told(text=text):
+                activity.aside(sentence(text))
+            case Gated() | Finished() | Planned() | Proposed():
                 pass
             case _:
                 assert_never(event)

@@ -74,7 +74,7 @@ from tui.full.pickers import Picker
 from tui.full.popup import Popup
 from tui.full.prompt import Prompt, Wished
 from tui.full.recall_screen import RecallScreen
-from tui.full.status import Foot
+from tui.full.status import Activity, Foot
 from tui.full.theme_picker import ThemePicker
 from tui.full.timeline import TimelineScreen
 from tui.full.transcript import Transcript
@@ -107,6 +107,7 @@ class Desk:
         match action:
             case Say(text=text, level=level):
                 transcript.show([self.presenter.say(level, text)])
+                home.query_one(Activity).aside(text)
             case ShowSheet(what=what):
                 self.app.push_screen(self._sheet(what))
             case ViewWhole(record=record):

@@ -28,6 +28,9 @@ from tui.wording import DOING
 # Eight turns a second: seen as moving, felt by no key.
 SPIN = 0.125
 
+# A sentence is read in this time; seconds.
+ASIDE = 5.0
+
 # More waiting messages than this are counted, not listed.
 LISTED = 3
 
@@ -64,6 +67,7 @@ class Activity(Widget, can_focus=False):
         self._now = now
         self._began = self._since = 0.0  # the work, and what it is at where that has a clock of its own
         self._streamed = 0
+        self._aside, self._aside_at = "", float("-inf")
         self._timer: Timer | None = None
 
     def begin(self, what: str) -> None:
@@ -84,6 +88,11 @@ class Activity(Widget, can_focus=False):
     def elapsed(self) -> float:
         """Seconds since the work began."""
         return self._now() - self._began
+
+    def aside(self, text: str) -> None:
+        """A sentence that was said while an answer grows: its place is above the answer, perhaps out of view."""
+        self._aside, self._aside_at = one_line(text, 200), self._now()
+        self.refresh()
 
     def note(self, event: Progress | ToolRunning | Streaming | Asking) -> None:
         """What the work is at."""
@@ -121,6 +130,8 @@ class Activity(Widget, can_focus=False):
             room = max(8, self.size.width - cell_len(tail) - len(spin) - 1)
             doing = Content(self.doing).truncate(room, ellipsis=True)
             line = Content.assemble((f"{spin} ", variables["primary"]), doing, (tail, "dim"))
+            if self._now() - self._aside_at < ASIDE:
+                return Content.assemble(line, f"  {self._aside}").truncate(self.size.width, ellipsis=True)
         right = [plural(self.jobs, "job")] if self.jobs and self.app.size.height < SHORT_ROWS else []
         right += [f"{plural(self.below, 'line')} below", *self._jumps] if self.below > 0 else []
         if right:
