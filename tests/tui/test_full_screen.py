@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -716,9 +716,16 @@ async def test_commands_in_the_background_are_counted_on_a_screen_of_any_height(
 async def test_what_is_said_above_a_growing_answer_stands_beside_what_runs_for_a_while() -> None:
     clock = Clock()
     async with screen(clock=clock) as s:
-        await s.play(*Tape().opened(), Busy("turn"), Streaming("text", "word " * 2_000))
+        await s.play(*Tape().opened(), Told("said before"), Busy("turn"), Streaming("text", "word " * 2_000))
+        assert "Said before" not in str(s.app.query_one("#activity").render())
         await s.play(Told("the other model waits until what runs has ended"))
         assert "The other model waits until what runs" in str(s.app.query_one("#activity").render())
         assert "esc stops" in str(s.app.query_one("#activity").render())
         clock.at += 6
         assert "The other model" not in str(s.app.query_one("#activity").render())
+
+
+async def test_the_foot_names_the_model_of_the_meter_once_a_rewind_left_a_switch_behind() -> None:
+    async with screen() as s:
+        await s.play(*Tape().opened(), Metered(replace(scenes.METER, model="openai/other")))
+        assert "openai/other" in str(s.app.query_one("#foot").render())

@@ -77,7 +77,7 @@ from tui.full.status import Activity, Foot, Queue
 from tui.full.transcript import Transcript
 from tui.full.trust_panel import TrustPanel
 from tui.keytable import bound
-from tui.plain import only_ascii
+from tui.plain import only_ascii, safe
 from tui.present import sentence
 
 # Events taken before keys get their turn: a batch of records presented in about 20 ms.
@@ -250,6 +250,8 @@ class UllageApp(App[int]):
                 activity.note(event)
             case Metered(meter=meter):
                 home.query_one(MeterBar).show(meter)
+                # A rewind leaves a switch behind, and no record says so.
+                foot.model = safe(meter.model) or foot.model
             case Asking():
                 activity.note(event)
                 approval.ask(event)

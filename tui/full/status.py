@@ -73,7 +73,7 @@ class Activity(Widget, can_focus=False):
     def begin(self, what: str) -> None:
         """Work began."""
         self._began = self._since = self._now()
-        self._streamed = 0
+        self._streamed, self._aside_at = 0, float("-inf")
         self.doing = DOING.get(what, "working")
         if self._timer is None:
             self._timer = self.set_interval(SPIN, self.refresh)
@@ -91,8 +91,9 @@ class Activity(Widget, can_focus=False):
 
     def aside(self, text: str) -> None:
         """A sentence that was said while an answer grows: its place is above the answer, perhaps out of view."""
-        self._aside, self._aside_at = one_line(text, 200), self._now()
-        self.refresh()
+        if self.doing:
+            self._aside, self._aside_at = one_line(text, 200), self._now()
+            self.refresh()
 
     def note(self, event: Progress | ToolRunning | Streaming | Asking) -> None:
         """What the work is at."""
