@@ -294,6 +294,16 @@ async def test_a_first_message_that_cannot_be_written_comes_back_and_the_session
         assert story.requests == []
 
 
+async def test_a_session_left_without_a_word_leaves_nothing_on_a_screen_and_its_first_line_without_one(
+    tmp_path: Path,
+) -> None:
+    async with Story(tmp_path, scripted(["one"])) as story:
+        assert story.said(Opened)[0].path == str(story.session.log.path)
+    assert not [*story.places.sessions.glob("*/*")]
+    async with Story(tmp_path / "script", scripted(["one"]), interactive=False) as script:
+        assert script.session.log.path.exists()
+
+
 async def test_a_place_where_no_session_can_be_is_a_sentence_at_once(tmp_path: Path) -> None:
     story = Story(tmp_path, scripted([]))
     story.kit().places.data.parent.mkdir(parents=True, exist_ok=True)
