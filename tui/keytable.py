@@ -16,9 +16,13 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 Screen: TypeAlias = Literal["full", "inline"]
+
+# What each key means: a name of the table.
+Keys: TypeAlias = Mapping[str, str]
 
 # A name this close to a known one is a slip; of 1, as `difflib` counts.
 ALIKE = 0.6
@@ -176,6 +180,11 @@ def keys_of(name: str, keys: Mapping[str, str]) -> list[str]:
     return [key for key, meant in keys.items() if meant == name]
 
 
+def hint(name: str, keys: Keys, does: str = "") -> tuple[str, ...]:
+    """The first key of a name and what it does; nothing for a name without a key."""
+    return tuple(f"{written(key)}{does}" for key in keys_of(name, keys)[:1])
+
+
 def mistakes(said: Mapping[str, str]) -> list[str]:
     """What `[keys]` says that cannot be so, a sentence part each."""
     found: list[str] = []
@@ -244,7 +253,10 @@ def naming(screen: Screen) -> str:
     return f'In config.toml, [keys] gives others, as in: editor = "ctrl+x, f4". The names: {", ".join(names)}.'
 
 
+# What the keys mean unless the settings say otherwise.
+USUAL: Keys = MappingProxyType(bound({}, "full"))
+
 __all__ = [
-    "DEFAULTS", "NAMES", "SIGNS", "TABLE", "Named", "Screen", "bound", "canonical", "keys_of", "listed", "mistakes",
-    "naming", "writes", "written",
+    "DEFAULTS", "NAMES", "SIGNS", "TABLE", "USUAL", "Keys", "Named", "Screen", "bound", "canonical", "hint", "keys_of",
+    "listed", "mistakes", "naming", "writes", "written",
 ]  # fmt: skip

@@ -15,12 +15,15 @@ from textual.pilot import Pilot
 from agent import places, settings
 from agent.wire import Busy, Command, Queued, Steer, Submit, Unqueue
 from tests.tui.inline_play import Play
+from tui.block import Block, Fold
 from tui.full.app import UllageApp
 from tui.full.keys import key_help
 from tui.full.pages import PageScreen
 from tui.full.prompt import ACTIONS, Prompt
+from tui.full.transcript import Transcript
 from tui.inline.keymap import listed, meanings, spelled
 from tui.inline.keys import bindings
+from tui.inline.print import text_of
 from tui.inline.prompt import Screen
 from tui.keytable import DEFAULTS, TABLE, bound, canonical, keys_of, mistakes
 
@@ -151,11 +154,15 @@ async def test_the_prompt_names_the_key_that_lists_them() -> None:
 
 
 async def test_the_hints_below_the_conversation_name_the_keys_in_force() -> None:
-    async with full(keys="f4", stop="f5", unqueue="f6") as (app, pilot, _):
+    async with full(keys="f4", stop="f5", unqueue="f6", unfold="f7") as (app, pilot, _):
         app.post_event(Busy("turn"))
         app.post_event(Queued(("later",)))
         await pilot.pause()
         await pilot.pause()
+        app.query_one(Transcript).show([Block("a", "tool", "bash", body="x\n" * 90, fold=Fold(head=4))])
+        await pilot.pause()
+        drawn = "".join(app.query_one("#transcript").render_line(y).text for y in range(10))
+        assert "86 more lines (f7)" in drawn
         for widget, hint in (("#foot", "f4 keys"), ("#activity", "f5 stops"), ("#queue", "f6 takes it back")):
             assert hint in str(app.query_one(widget).render())
 
@@ -233,6 +240,14 @@ async def test_inline_enter_writes_a_newline_once_another_key_sends() -> None:
         assert screen.buffer.text == "a\nb\nc"
         await typed(screen, f"{F2}d{F4}")
         assert sent == [Submit("a\nb\nc"), Steer("d")]
+
+
+def test_inline_the_hints_name_the_keys_in_force() -> None:
+    play = Play()
+    play.take(Busy("turn"), Queued(("later",)))
+    keys = meanings({"stop": "f5", "unqueue": "f6"})
+    text = "\n".join(text_of(one) for one in play.talk.live.rows(80, None, short=False, ascii=False, keys=keys))
+    assert "f5 stops" in text and "f6 takes it back" in text
 
 
 async def test_inline_the_line_keys_of_the_shell_can_be_others() -> None:

@@ -144,7 +144,7 @@ class UllageApp(App[int]):
     def compose(self) -> ComposeResult:
         """Top to bottom."""
         keys = bound(self._desk.keymap, "full")
-        yield Transcript(ascii=self._ascii, id="transcript")
+        yield Transcript(ascii=self._ascii, keys=keys, id="transcript")
         yield Activity(ascii=self._ascii, now=self._now, keys=keys, id="activity")
         yield Queue(keys=keys, id="queue")
         yield Approval(now=self._now, id="approval")

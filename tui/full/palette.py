@@ -91,7 +91,7 @@ ASCII = Glyphs(
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Styles by role. `dark` picks the code colours; `key` differs whenever any of it does."""
+    """Styles by role, the glyphs, and the key that unfolds (empty: none does)."""
 
     text: Style = field(default_factory=Style)
     quiet: Style = field(default_factory=Style)
@@ -104,6 +104,7 @@ class Palette:
     error: Style = field(default_factory=Style)
     shade: Style = field(default_factory=Style)
     glyphs: Glyphs = UNICODE
+    unfold: str = "ctrl+o"
 
     def meter_style(self, role: bar.Role) -> Style:
         """The style of one of the meter's roles."""

@@ -6,9 +6,8 @@ Not the meter. Each widget here shows what it was last told and decides nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TypeAlias, get_args
+from collections.abc import Callable
+from typing import get_args
 
 from rich.cells import cell_len
 from textual.app import RenderResult
@@ -21,7 +20,7 @@ from agent.wire import MODE_NAMES, Asking, Command, Mode, Opened, Progress, SetM
 from compaction.records import Record, SettingsChanged
 from tui.full.meter_bar import SHORT_ROWS
 from tui.full.palette import ASCII, UNICODE
-from tui.keytable import bound, keys_of, written
+from tui.keytable import USUAL, Keys, hint
 from tui.plain import in_one, one_line, plural, safe, seconds, tokens
 from tui.wording import DOING
 
@@ -34,17 +33,8 @@ ASIDE = 5.0
 # More waiting messages than this are counted, not listed.
 LISTED = 3
 
-# What the keys mean unless the settings say otherwise.
-Keys: TypeAlias = Mapping[str, str]
-USUAL: Keys = MappingProxyType(bound({}, "full"))
-
 # Under this the message needs the room that the hint would take, cells.
 HINTED = 60
-
-
-def hint(name: str, keys: Keys, does: str = "") -> tuple[str, ...]:
-    """The first key of a name and what it does; nothing for a name without a key."""
-    return tuple(f"{written(key)}{does}" for key in keys_of(name, keys)[:1])
 
 
 class Activity(Widget, can_focus=False):

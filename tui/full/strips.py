@@ -110,7 +110,11 @@ def estimate(piece: Piece, width: int) -> int:
 _Line = list[Segment]
 
 
-def _body_lines(piece: Piece) -> Iterator[tuple[str, bool]]:
+def _more(palette: Palette) -> str:
+    return f" ({palette.unfold})" if palette.unfold else ""
+
+
+def _body_lines(piece: Piece, palette: Palette) -> Iterator[tuple[str, bool]]:
     """The body's lines as shown, and whether a line is the note of what is hidden."""
     if not piece.text:
         return
@@ -124,7 +128,7 @@ def _body_lines(piece: Piece) -> Iterator[tuple[str, bool]]:
     head, hidden, tail = folded(piece.text, fold)
     yield from ((line[:LONGEST_LINE], False) for line in head)
     if hidden:
-        yield (f"{hidden:,} more lines" if head or tail else f"{hidden:,} lines") + " (ctrl+o)", True
+        yield (f"{hidden:,} more lines" if head or tail else f"{hidden:,} lines") + _more(palette), True
     yield from ((line[:LONGEST_LINE], False) for line in tail)
 
 
@@ -138,7 +142,9 @@ def _user(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
     facts = _facts(piece.block, palette) if piece.first and piece.block.meta else ""
     inner = min(width, PROSE + INDENT) - INDENT - 1
     rows = [
-        (row, palette.quiet if note else palette.text) for line, note in _body_lines(piece) for row in wrap(line, inner)
+        (row, palette.quiet if note else palette.text)
+        for line, note in _body_lines(piece, palette)
+        for row in wrap(line, inner)
     ]
     for row, style in rows + ([(row, palette.quiet) for row in wrap(facts, inner)] if facts else []):
         yield [bar, *Segment.adjust_line_length([Segment(row, style + shade)], width - INDENT, style=shade)]
@@ -163,7 +169,7 @@ def _card(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
         title = _two_tone(block, palette)
         yield from _title_line([Segment(f"{mark} ", style)], title, _facts(block, palette), width, palette)
     rail = Segment(" " * (RAIL - 2) + f"{glyphs.rail} ", palette.faint)
-    for line, note in _body_lines(piece):
+    for line, note in _body_lines(piece, palette):
         tone = palette.quiet if note else _line_style(line, block, palette)
         line = f"{glyphs.more} {line}" if note else line
         for row in wrap(line, width - RAIL - 1):
@@ -221,7 +227,7 @@ def _divider(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
     block, glyphs = piece.block, palette.glyphs
     if piece.first:
         number = [f"#{block.record}"] if block.record is not None else []
-        hint = ["ctrl+o shows the summary"] if block.body and not piece.open else []
+        hint = [f"{palette.unfold} shows the summary"] if block.body and palette.unfold and not piece.open else []
         left = [Segment(f"{glyphs.rule * 3} ", palette.faint), Segment(block.title, palette.second)]
         rows = _filled([*block.meta, *number, *hint], width - Segment.get_line_length(left) - 6, width - 6, palette)
         for index, row in enumerate(rows):
@@ -255,7 +261,7 @@ def _banner(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
     yield from _title_line(
         [], [Segment(block.title, palette.accent + Style(bold=True))], _facts(block, palette), width, palette
     )
-    for line, _ in _body_lines(piece):
+    for line, _ in _body_lines(piece, palette):
         for row in wrap(line, width - 1):
             yield [Segment(row, palette.quiet)]
 
@@ -264,7 +270,7 @@ def _thought(piece: Piece, width: int, palette: Palette) -> Iterator[_Line]:
     """Its line, and behind that, when unfolded, the reasoning."""
     folds = piece.block.fold is not None
     if piece.first:
-        more = "" if not folds or piece.open else " (ctrl+o)"
+        more = "" if not folds or piece.open else _more(palette)
         yield [Segment("  "), Segment(f"{piece.block.title}{more}", palette.quiet)]
     if not folds or piece.open:
         for line in piece.text.split("\n") if piece.text else ():

@@ -35,6 +35,7 @@ from tui.full.live import Live, runs
 from tui.full.palette import Palette, palette
 from tui.full.rows import Rows
 from tui.full.strips import INDENT, PROSE, Piece
+from tui.keytable import USUAL, Keys, hint
 
 # Text drawn more often than this is not read any better and makes keys wait; times a second.
 RATE = 15
@@ -65,8 +66,9 @@ class Transcript(LineView, can_focus=False):
             super().__init__()
             self.lines_below = lines_below
 
-    def __init__(self, *, ascii: bool = False, id: str | None = None) -> None:
+    def __init__(self, *, ascii: bool = False, keys: Keys = USUAL, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._unfold = "".join(hint("unfold", keys))
         self.set_reactive(Transcript.ascii, ascii)
         self._rows = Rows(80, Palette())
         self._blocks: dict[str, tuple[int, int]] = {}  # key -> piece index at the time, number of pieces
@@ -300,7 +302,7 @@ class Transcript(LineView, can_focus=False):
 
     def _restyle(self) -> None:
         width = max(8, self.scrollable_content_region.width)
-        drawn = palette(self.app.theme_variables, ascii=self.ascii)
+        drawn = replace(palette(self.app.theme_variables, ascii=self.ascii), unfold=self._unfold)
 
         def change() -> None:
             self._rows.resize(width, drawn)

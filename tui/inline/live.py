@@ -12,6 +12,7 @@ from typing import Protocol
 from agent.wire import Meter, Progress, Streaming, ToolRunning
 from tui.flow import wrap
 from tui.inline.print import MOST_PROSE, Row, cut, prose, row
+from tui.keytable import USUAL, Keys, hint
 from tui.meter import meter_lines
 from tui.plain import in_one, one_line, overdrawn, plural, safe, seconds, tokens
 from tui.wording import DOING
@@ -83,7 +84,7 @@ class Live:
             case Streaming():
                 self.doing, self.passing = "answering", ""
 
-    def rows(self, width: int, question: Asked | None, *, short: bool, ascii: bool) -> list[Row]:
+    def rows(self, width: int, question: Asked | None, *, short: bool, ascii: bool, keys: Keys = USUAL) -> list[Row]:
         """Top to bottom; `short`: the terminal has few rows."""
         out: list[Row] = []
         if self.tail:
@@ -98,21 +99,21 @@ class Live:
             spinner = PLAIN_SPINNER if ascii else SPINNER
             facts = [seconds(self.now() - self.since)] + ([f"{tokens(self.streamed)} tokens"] if self.streamed else [])
             spin = spinner[int(self.now() / SPIN) % len(spinner)]
-            tail = "  " + " · ".join([*facts, "esc stops"])
+            tail = "  " + " · ".join([*facts, *hint("stop", keys, " stops")])
             doing = cut(self.doing, max(8, width - len(tail) - 3))
             out.append((("class:user", f"{spin} "), ("", doing), ("class:quiet", cut(tail, max(1, width - 10)))))
         if self.jobs and not (short and self.doing):
             out.append(row(cut(f"  {plural(self.jobs, 'job')} in the background · /jobs", width), "class:quiet"))
-        return out + self._queue(width, short)
+        return out + self._queue(width, short, hint("unqueue", keys, " takes it back"))
 
-    def _queue(self, width: int, short: bool) -> list[Row]:
+    def _queue(self, width: int, short: bool, back: tuple[str, ...]) -> list[Row]:
         listed = 1 if short else LISTED
         more = len(self.queue) - listed
         out = [row(f"  {more} more waiting", "class:quiet")] if more > 0 else []
         for text in self.queue[-listed:]:
             out.append(row(cut(f"  waiting  {in_one(text)}", width), "class:quiet"))
-        if self.queue and width >= 60 and not short:
-            out.append(row("           alt+up takes it back", "class:quiet"))
+        if self.queue and back and width >= 60 and not short:
+            out.append(row(f"           {back[0]}", "class:quiet"))
         return out
 
 

@@ -129,7 +129,7 @@ class Screen:
         talk = self.talk
         # A blank row keeps the prompt apart from what was printed.
         short = self._rows() < SHORT_ROWS
-        rows = talk.live.rows(self.width(), talk.question, short=short, ascii=self._ascii)
+        rows = talk.live.rows(self.width(), talk.question, short=short, ascii=self._ascii, keys=self.meanings)
         return rows if short else [(), *rows]
 
     def _menu(self) -> list[Row]:
