@@ -91,6 +91,8 @@ def verify(path: Path) -> Report:
     replay.end(lines.count)
     torn = tuple(d for d in lines.damage if d.torn)
     damaged = tuple(d for d in lines.damage if not d.torn)
+    if not lines.count:
+        replay.warnings.append(Finding(0, "the log is empty: the program ended before its session began"))
     torn_end = bool(torn) and torn[-1].line == lines.count
     return Report(path, len(lines.records), torn_end, torn, damaged, tuple(replay.warnings), tuple(replay.faults))
 

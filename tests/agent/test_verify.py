@@ -201,6 +201,14 @@ def test_a_lost_first_line_is_a_fault(tmp_path: Path) -> None:
     assert "fault: record 2: the session has no start" in found.lines()
 
 
+def test_a_log_that_was_never_begun_is_told_of_and_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(b"")
+    found = verify(path)
+    assert (found.code, found.records) == (0, 0)
+    assert found.lines() == ("warning: record 0: the log is empty: the program ended before its session began",)
+
+
 def test_no_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotASession):
         verify(tmp_path)
