@@ -73,8 +73,8 @@ class Story:
         while measure(self.s.view, self.s.ruler).total < (upto or self.mark):
             self.step(each)
 
-    def reach(self, summariser: object = short_summary) -> set[str]:
-        """Opens the gate; the names of all that ended."""
+    def reach(self, summariser: object = short_summary, *, window: int | None = None) -> set[str]:
+        """Opens the gate; the names of all that ended. A refusal states `window`, or no number."""
         s = self.s
         s.summariser = summariser  # type: ignore[assignment]
         first = len(s.log)
@@ -86,7 +86,8 @@ class Story:
             s.append(UserSaid("and now?"))
             if self.gate is Gate.REACTIVE:
                 size = measure(s.view, s.ruler).total
-                s.append(WindowLearned("scripted", "default", None, size, size))
+                ceiling, asked = (size, None) if window is None else (None, size)
+                s.append(WindowLearned("scripted", "default", window, ceiling, size, asked))
             s.pass_gates(Place(last=self.gate is Gate.FORCE_STOP))
         bodies = [r.body for r in s.log[first:]]
         ended |= {tag_of(b) for b in bodies if isinstance(b, (Pruned, Compacted, CompactionFailed))}
@@ -152,7 +153,8 @@ def without_a_call(gate: Gate, outcome: Outcome) -> set[str]:
             size = {Gate.PROACTIVE: 20_000, Gate.ASKED: 20_000, Gate.REACTIVE: 18_000}.get(gate, 36_000)
             story = Story(gate, system="s" * size * 4)
             story.fill(500, max(story.mark, 20_600))
-            return story.reach()
+            # Without a number the provider would be asked once more, for a shorter answer.
+            return story.reach(window=20_000)
         case Outcome.REFUSED_WINDOW:
             story.step(36_000)
             return story.reach()
