@@ -127,16 +127,22 @@ def inspected(session: Session) -> Inspected:
         tokens[f"{len(view.items) - 1}"] += shown.reasoning
     last, cached = next(replies(session.log.records), None), 0
     if last is not None and (shown.cache.warm_s or 0) > 0:
-        cached = cache.equal_items(session.ladders.sent(session.log.records, last), session.ladders.now(view))
+        cached = cache.equal_segments(session.ladders.sent(session.log.records, last), session.ladders.now(view))
     newest = max((i.turn for i in view.items), default=0)
     rows = tuple(
-        Row(i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state, n < cached)
+        Row(
+            i.record, str(i.kind), i.title, tokens[f"{n}"], newest - i.turn if i.turn else 0, i.state,
+            n + cache.FIXED_SEGMENTS < cached,
+        )
         for n, i in enumerate(view.items)
-    )
+    )  # fmt: skip
+    # In the order they are sent in; what a session begins with is in its first record.
+    titles = (("tools", "tool schemas"), ("system", "system prompt and instructions"))
+    fixed = tuple(Row(1, part, title, parts[part], 0, "live", n < cached) for n, (part, title) in enumerate(titles))
     home = f"{view.started.folder}/" if view.started else "/"
     largest = tuple((name.removeprefix(home), size) for name, size in largest_fixed(view, ruler))
     # Whoever brings tools is named, however small: it is the one part of these that can be switched off.
-    return Inspected(shown, rows, tuple(dict([*largest, *served(session)]).items()))
+    return Inspected(shown, rows, tuple(dict([*largest, *served(session)]).items()), fixed=fixed)
 
 
 def prune_plan(session: Session, plan: PrunePlan) -> Plan:

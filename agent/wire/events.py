@@ -217,12 +217,16 @@ class Reviewing:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """The view item by item; `largest_fixed` are (name, tokens)."""
+    """The view item by item; `largest_fixed` are (name, tokens).
+
+    `fixed` are the rows of what stands before the view in every request; with them all rows sum to the meter.
+    """
 
     meter: Meter
     rows: tuple[Row, ...]
     largest_fixed: tuple[tuple[str, int], ...]
     again: bool = False
+    fixed: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

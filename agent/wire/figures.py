@@ -128,7 +128,7 @@ class ServerRow:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One item of the view for tables; `tokens` scaled so that all rows and the fixed part sum to the meter."""
+    """One item of the view for tables; `tokens` scaled so that all rows, the fixed part's too, sum to the meter."""
 
     record: int
     kind: str

@@ -101,7 +101,10 @@ def test_a_field_that_is_not_named_is_seen(event: Event) -> None:
 
 def test_the_answers_of_other_commands_fit_too() -> None:
     rows = (Row(57, "tool", "read src/app.py", 3_412, 4, "live", True),)
-    assert validator("context").is_valid(objects.inspected(Inspected(METER, rows, (("tool schemas", 1_300),))))
+    fixed = (Row(1, "tools", "tool schemas", 1_300, 0, "live", True),)
+    shown = objects.inspected(Inspected(METER, rows, (("tool schemas", 1_300),), fixed=fixed))
+    assert validator("context").is_valid(shown)
+    assert [item["kind"] for item in shown["items"]] == ["tools", "tool"]
     assert validator("planned").is_valid(objects.planned(PLAN))
     assert validator("finished").is_valid(objects.finished(Finished("undo", False, 3, None, "no room")))
 
@@ -113,5 +116,6 @@ def test_the_names_are_the_engines() -> None:
     assert DEFS["record"]["properties"]["kind"]["enum"] == names
     assert DEFS["meter"]["properties"]["window_source"]["enum"] == [str(s) for s in WindowSource]
     item = DEFS["item"]["properties"]
-    assert (item["kind"]["enum"], item["state"]["enum"]) == ([str(k) for k in Kind], list(get_args(State)))
+    kinds = ["tools", "system", *(str(k) for k in Kind)]
+    assert (item["kind"]["enum"], item["state"]["enum"]) == (kinds, list(get_args(State)))
     assert all(Draft202012Validator(gate["tag"]).is_valid(tag) for tag in LEGAL_TAGS)

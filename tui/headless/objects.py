@@ -163,7 +163,7 @@ def inspected(inspected: Inspected) -> Object:
                 "state": row.state,
                 "cached": row.cached,
             }
-            for row in inspected.rows
+            for row in (*inspected.fixed, *inspected.rows)
         ],
         "largest_fixed": [{"name": name, "tokens": tokens} for name, tokens in inspected.largest_fixed],
     }

@@ -272,10 +272,10 @@ async def test_parts_and_rows_sum_to_what_is_used_and_exact_is_only_said_when_tr
             await story.say(words)
             shown = inspected(story.session)
             parts = dict(shown.meter.parts)
-            fixed = parts["system"] + parts["tools"]
-            assert 0 < fixed == shown.meter.used - sum(row.tokens for row in shown.rows)
-            for kind in ("tool", "assistant", "user"):
-                assert sum(row.tokens for row in shown.rows if row.kind == kind) == parts[kind]
+            every = (*shown.fixed, *shown.rows)
+            assert sum(row.tokens for row in every) == shown.meter.used
+            for kind in ("tools", "system", "tool", "assistant", "user"):
+                assert sum(row.tokens for row in every if row.kind == kind) == parts[kind] > 0
         for meter in (e.meter for e in story.said(Metered)):
             assert sum(tokens for _, tokens in meter.parts) == meter.used == meter.known + meter.estimated
             assert all(tokens >= 0 for _, tokens in meter.parts)
