@@ -18,7 +18,6 @@ from compaction.records import (
     ToolCall,
     ToolReturned,
     UserSaid,
-    WindowLearned,
     tag,
     tag_of,
 )
@@ -87,7 +86,7 @@ class Story:
             if self.gate is Gate.REACTIVE:
                 size = measure(s.view, s.ruler).total
                 ceiling, asked = (size, None) if window is None else (None, size)
-                s.append(WindowLearned("scripted", "default", window, ceiling, size, asked))
+                s.learn(window, ceiling, size, asked)
             s.pass_gates(Place(last=self.gate is Gate.FORCE_STOP))
         bodies = [r.body for r in s.log[first:]]
         ended |= {tag_of(b) for b in bodies if isinstance(b, (Pruned, Compacted, CompactionFailed))}
