@@ -23,7 +23,8 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
     """The request that goes out next; `view` is the session's own, or one with something said that is not yet."""
     view = session.view if view is None else view
     size = session.size()
-    window, refused = session.target.window, refused_before(session.view)
+    window = session.target.window
+    refused = refused_before(session.view, unnumbered=window.output_apart or window.effective is None)
     if max_tokens is None:
         max_tokens = answer_room(window, size.total, size.estimated, refused=refused)
     else:

@@ -133,10 +133,14 @@ def refusals(view: View) -> tuple[Record, ...]:
     return tuple(r for r in view.records if r.id > since and isinstance(r.body, WindowLearned) and not r.body.summary)
 
 
-def refused_before(view: View) -> bool:
-    """Whether this model's provider has refused a request for its length: what is estimated is not its count."""
-    found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned))
-    return any(b.model == view.model and not (b.summary or b.bytes or b.silent) for b in found)
+def refused_before(view: View, *, unnumbered: bool = False) -> bool:
+    """Whether this model's provider has refused a request for its length: what is estimated is not its count.
+
+    `unnumbered`: without a number of any kind, so that the answer wished for may have been to blame.
+    """
+    found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and r.body.model == view.model)
+    spoken = (b for b in found if not (b.summary or b.bytes or b.silent))
+    return any(not unnumbered or (b.window is None and b.asked is None) for b in spoken)
 
 
 def ceiling(view: View, model: str, endpoint: str) -> int | None:

@@ -42,7 +42,8 @@ MOST_DIGITS = 15
 # A longer single answer is asked for by nobody, and providers reserve rate limit for what is asked.
 MOST_OUTPUT = 32_000
 
-# Where the window is unknown, the answer wished for after a refusal without a number is a quarter of the usual one.
+# Where the answer takes nothing from a known window, the one wished for after a refusal without a number is a quarter
+# of the usual one.
 WISH_SHARE = 4
 
 # A refusal without a number says only "less than this"; a quarter below it is where the next try goes.
@@ -221,15 +222,16 @@ def answer_room(
 
     None: leave it out, because the model's own maximum is unknown; `required` is for APIs that insist on a number.
     `refused`: the provider has counted more than was estimated before, and refused it. Then what is left free is a
-    twentieth of the window, as in the request that was sent again: a second refusal in one turn would end it.
+    twentieth of the window, as in the request that was sent again: a second refusal in one turn would end it. Where the
+    wish takes nothing from a known window, it is the wish that was refused.
     """
     if window.max_output is None and not required:
         return None
     most = MOST_OUTPUT if window.max_output is None else min(window.max_output, MOST_OUTPUT)
     total = window.effective
     if total is None or window.output_apart:
-        # Of an unknown window the wish is all that can be made smaller, and it stays so: each refusal costs a try.
-        return max(1, most // WISH_SHARE) if refused and total is None else most
+        # Here the wish is all that can be made smaller, and it stays so: each refusal costs a try.
+        return max(1, most // WISH_SHARE) if refused else most
     margin = (total if refused else estimated) // LIMIT_MARGIN
     return max(1, min(most, max(least_output(total), total - size - margin)))
 

@@ -244,11 +244,8 @@ class Simulation:
         size = measure(self.view, self.ruler)
         counted = self.counted(self.view)
         self.requests += 1
-        room = (
-            asked.max_tokens
-            or answer_room(self.window, size.total, size.estimated, refused=refused_before(self.view))
-            or 0
-        )
+        refused = refused_before(self.view, unnumbered=self.window.output_apart or self.window.effective is None)
+        room = asked.max_tokens or answer_room(self.window, size.total, size.estimated, refused=refused) or 0
         fault = self.faults.pop(0) if self.faults else None
         if fault == "silent" and size.known:
             read = counted // 2

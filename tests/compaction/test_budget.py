@@ -183,7 +183,8 @@ def test_the_answer_asked_for_leaves_room_for_the_input() -> None:
     assert answer_room(Window(200_000), 10_000, 0, required=True) == 32_000
     assert answer_room(Window(None, 8_000), 10_000, 0) == 8_000
     assert answer_room(Window(None, 8_000), 10_000, 0, refused=True) == 2_000
-    assert answer_room(Window(64_000, 8_000, output_apart=True), 10_000, 0, refused=True) == 8_000
+    assert answer_room(Window(64_000, 8_000, output_apart=True), 10_000, 0) == 8_000
+    assert answer_room(Window(64_000, 8_000, output_apart=True), 10_000, 0, refused=True) == 2_000
 
 
 def test_a_smaller_answer_is_wished_for_where_only_the_answer_can_have_been_too_large() -> None:

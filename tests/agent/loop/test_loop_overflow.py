@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from agent.model import ContextOverflow, RequestTooLarge
 from agent.models.scripted import Say, ScriptedModel
 from agent.reading import Reading
@@ -103,7 +105,10 @@ async def test_a_provider_that_counts_more_than_estimated_refuses_once_and_not_a
 def test_only_this_models_refusal_for_length_makes_the_answers_shorter() -> None:
     refused = WindowLearned("scripted", "default", None, 4_000, 4_000)
     assert refused_before(View(log(user("u"), refused, user("v"))))
+    assert refused_before(View(log(user("u"), refused)), unnumbered=True)
     assert refused_before(View(log(user("u"), replace(refused, window=8_000, asked=4_100))))
+    for more in ({"window": 8_000}, {"asked": 4_100}):
+        assert not refused_before(View(log(user("u"), replace(refused, **more))), unnumbered=True)
     for more in ({"model": "another"}, {"summary": True}, {"bytes": True}, {"silent": True}):
         assert not refused_before(View(log(user("u"), replace(refused, **more))))  # type: ignore[arg-type]
 
@@ -126,15 +131,18 @@ async def test_a_provider_that_refuses_without_a_number_what_input_and_answer_co
         assert (await story.say("go on")).stop == "done"
 
 
-async def test_of_an_unknown_window_the_answer_that_was_refused_is_not_wished_for_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("window", "more"), [(None, ""), (64_000, "output_apart = true\n")])
+async def test_where_only_the_wish_can_be_smaller_the_one_that_was_refused_is_not_made_again(
+    tmp_path: Path, window: int | None, more: str
+) -> None:
     work = [calls(call("bash", command=f"seq {n} {n + 90}")) for n in range(1, 7)]
     model = scripted([*work, "done"])
     model.window, model.states_window = 8_000, False
-    async with Story(tmp_path, model, window=None, max_output=8_000) as story:
+    async with Story(tmp_path, model, window=window, max_output=8_000, more=more) as story:
         assert (await story.say("work")).stop == "done"
         assert len(story.bodies(WindowLearned)) == 1
         assert [r.max_tokens for r in story.requests] == [8_000, *[2_000] * 7]
-        assert (story.meter.window, story.meter.ceiling) == (None, None)
+        assert (story.meter.window, story.meter.ceiling) == (window, None)
 
 
 async def test_a_second_refusal_without_a_number_ends_the_turn_as_before(tmp_path: Path) -> None:
