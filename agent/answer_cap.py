@@ -3,12 +3,13 @@
 Not the reading of the refusal (`models.answer_limit`). What a list or the settings say of the longest answer may be
 more than an endpoint gives; without this every request there would be refused.
 
-Invariant: each time the wish is smaller than the one refused, so this ends.
+Invariant
+ 1. Each time the wish is smaller than the one refused, so this ends.
 """
 
 from __future__ import annotations
 
-from agent.model import AnswerTooLong, ModelError
+from agent.model import AnswerTooLong, Endpoint, ModelError
 from agent.outgoing import next_request
 from agent.session import Session
 from compaction.room import k
@@ -17,12 +18,15 @@ from compaction.room import k
 LEAST = 512
 
 
-async def taken(session: Session, error: ModelError) -> bool:
-    """Whether the request is to be sent again with a smaller wish. Holds until the program ends."""
+def taken(session: Session, error: ModelError) -> bool:
+    """Whether the turn's request is to be sent again with a smaller wish. Holds until the program ends."""
     if not isinstance(error, AnswerTooLong):
         return False
-    endpoint = session.target.endpoint
-    wished = next_request(session).max_tokens
+    return lowered(session, session.target.endpoint, error, next_request(session).max_tokens)
+
+
+def lowered(session: Session, endpoint: Endpoint, error: AnswerTooLong, wished: int | None) -> bool:
+    """Whether less than `wished` tokens are asked of `endpoint` from now on, as its refusal says."""
     if wished is None:
         return False
     most = error.most if error.most is not None and error.most < wished else wished // 2
@@ -37,4 +41,4 @@ async def taken(session: Session, error: ModelError) -> bool:
     return True
 
 
-__all__ = ["taken"]
+__all__ = ["lowered", "taken"]

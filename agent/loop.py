@@ -166,7 +166,7 @@ async def _steps(session: Session, detour: Detour) -> End:
         try:
             reply = await _answered(session, Place(inside_turn=steps > 0, last=last))
         except ModelError as error:
-            adapted = await alternating.taken(session, error) or await answer_cap.taken(session, error)
+            adapted = await alternating.taken(session, error) or answer_cap.taken(session, error)
             if not (adapted or await detour.taken(error)):
                 raise
             continue

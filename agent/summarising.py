@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent import answer_cap
 from agent.in_place import request_in_place
 from agent.model import (
+    AnswerTooLong,
     ContextOverflow,
     EmptyReply,
     ModelError,
@@ -143,6 +145,10 @@ async def _asked_of(session: Session, summariser: Target, decision: Compact, foc
                 raise Rejected(_overflow(error), str(error)) from error
             request = smaller
             continue
+        except AnswerTooLong as error:
+            if not answer_cap.lowered(session, summariser.endpoint, error, output):
+                raise Rejected(Outcome.PROVIDER_FAILED, str(error)) from error
+            return await _asked_of(session, session.target_for(name), decision, focus, spent)
         except TimedOut as error:
             raise Rejected(Outcome.TIMED_OUT, str(error), unavailable=_gone(error)) from error
         except EmptyReply as error:

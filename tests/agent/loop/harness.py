@@ -83,7 +83,8 @@ class Clock:
 class Story:
     """One program over `folder / project`; `replies` is a model, or what a scripted one says, in order.
 
-    `window` is the user's claim in tokens (None: unknown); `more` is TOML behind the settings' first lines.
+    `window` and `max_output` are the user's claims in tokens (None: unknown); `more` is TOML behind the settings' first
+    lines.
     """
 
     root: Path
@@ -92,7 +93,7 @@ class Story:
     budget: str | None = None
     context: str = ""
     more: str = ""
-    max_output: int = 4_000
+    max_output: int | None = 4_000
     mode: str = "auto"
     max_steps: int = 50
     interactive: bool = True
@@ -122,10 +123,11 @@ class Story:
         self.places.config.mkdir(parents=True, exist_ok=True)
         budget = f'budget = "{self.budget}"\n' if self.budget else ""
         claim = f"window = {self.window}\n" if self.window else ""
+        claim += f"max_output = {self.max_output}\n" if self.max_output else ""
         text = (
             f'model = "{NAME}"\nmode = "{self.mode}"\nmax_steps = {self.max_steps}\n[context]\n{budget}{self.context}\n'
         )
-        text += f'[sandbox]\nuse = "off"\n[models."{NAME}"]\n{claim}max_output = {self.max_output}\n{self.more}\n'
+        text += f'[sandbox]\nuse = "off"\n[models."{NAME}"]\n{claim}{self.more}\n'
         if not self.places.settings.exists():
             self.places.settings.write_text(text)
         chosen = settings.load(self.folder, self.places, {}, self.flags)
