@@ -10,10 +10,6 @@ Invariants
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from agent.custom_files import BadWords
 from agent.ending import End
 from agent.mcp.held import Down, Held, Spoken
@@ -121,14 +117,4 @@ def _pictures(session: Session, images: tuple[tuple[str, str], ...]) -> tuple[tu
     return checked(images)
 
 
-@contextmanager
-def returned(session: Session, text: str) -> Iterator[None]:
-    """What was typed comes back when it is stopped before it is sent."""
-    try:
-        yield
-    except asyncio.CancelledError:
-        session.emit(Returned(text, "", 130))
-        raise
-
-
-__all__ = ["joined", "named", "prompted", "returned"]
+__all__ = ["joined", "named", "prompted"]

@@ -13,14 +13,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import alternating, answer_cap, compactor, job_news, late
-from agent.admission import admit, prompt_tokens, unusable
-from agent.customs import resolved
+from agent import alternating, answer_cap, compactor, incoming, job_news, late
+from agent.admission import prompt_tokens
 from agent.ending import End
-from agent.from_servers import joined, returned
 from agent.hooks import asking as hooks
-from agent.mentions import pictures
-from agent.message import Message
 from agent.model import (
     CallGrowing,
     ContextOverflow,
@@ -39,7 +35,6 @@ from agent.session_log import LogFailed
 from agent.streaming import retrying, streaming
 from agent.too_long import learn, learn_silently, unsaid
 from agent.toolbox import close_calls, not_run, run_calls
-from agent.tools import Refused
 from agent.wire import Restreamed, Returned, Streaming
 from agent.wishes import dispatch
 from agent.wishes.switching import Detour
@@ -86,7 +81,8 @@ class _Refused(Exception):
 
 async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
     """One user turn, from the prompt to the last answer, and the hooks around it."""
-    await hooks.begin(session)
+    with incoming.returned(session, text):
+        await hooks.begin(session)
     before = session.log.next_id
     end = await _turn(session, text, images)
     if session.log.next_id > before and end.stop != "interrupted":
@@ -95,26 +91,11 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
 
 
 async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
-    with returned(session, text):
-        message = await resolved(session, text)
+    with incoming.returned(session, text):
+        message = await incoming.begun(session, text, images)
     if isinstance(message, End):
         return message
-    try:
-        images = (*images, *_named_pictures(session, message))
-        problem = unusable(images) or (session.blind() if images else None)
-    except Refused as refused:
-        problem = str(refused)
-    if problem is not None:
-        session.emit(Returned(text, problem, 1))
-        return End("refused", problem, 1)
-    heard = await hooks.prompt(session, message.text, message.typed)
-    if heard.blocked:
-        return _blocked(session, text, heard.blocked)
-    await late.join_free(session)
-    with returned(session, text):
-        whole, theirs = await joined(session, message)
-    said = admit(session, whole, (*images, *theirs))
-    said = replace(said, typed=message.typed)
+    said = message.said
     refusal = check_prompt(session.view, session.ruler, session.budget, prompt_tokens(session, said))
     if refusal is not None:
         session.emit(Returned(text, refusal.text, 3))
@@ -125,7 +106,7 @@ async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
     detour = Detour(session)
     try:
         await session.append(*news, said)
-        await hooks.join_message(session, heard)
+        await hooks.join_message(session, message.heard)
         if said.admitted is not None:
             session.tell(
                 f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
@@ -146,13 +127,6 @@ async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
         raise
     finally:
         await detour.back()
-
-
-def _blocked(session: Session, text: str, reason: str) -> End:
-    """A message that a hook keeps back comes back as the draft."""
-    why = f"a hook keeps this message back: {reason}"
-    session.emit(Returned(text, why, 4))
-    return End("refused", why, 4)
 
 
 async def _steps(session: Session, detour: Detour) -> End:
@@ -200,39 +174,12 @@ async def _steered(session: Session) -> bool:
     """Takes in what the user steered with: it joins the running turn. Whether there was anything."""
     any_joined = False
     while session.steered:
-        message = await resolved(session, session.steered[0])
-        if isinstance(message, End):
-            del session.steered[0]
-            continue
-        heard = await hooks.prompt(session, message.text, message.typed)
-        if heard.blocked:
-            _blocked(session, session.steered.pop(0), heard.blocked)
-            continue
-        whole, theirs = await joined(session, message)
-        said = admit(session, whole, (*_pictured(session, message), *theirs))
-        # Taken off once it is on its way to the disk: an interrupt at this await leaves it in one place only.
-        del session.steered[0]
-        await session.append(replace(said, how="steered", typed=message.typed))
-        await hooks.join_message(session, heard)
-        any_joined = True
+        message = await incoming.steered(session)
+        if message is not None:
+            await session.append(message.said)
+            await hooks.join_message(session, message.heard)
+            any_joined = True
     return any_joined
-
-
-def _pictured(session: Session, message: Message) -> tuple[str, ...]:
-    """The pictures of a message that joins a turn; one that cannot be sent is said, and the words go without it."""
-    try:
-        images = _named_pictures(session, message)
-        problem = session.blind() if images else None
-    except Refused as refused:
-        problem = str(refused)
-    if problem is not None:
-        session.warn(problem)
-        return ()
-    return images
-
-
-def _named_pictures(session: Session, message: Message) -> tuple[str, ...]:
-    return () if message.foreign else pictures(message.text, session.workspace.folder)
 
 
 async def _answered(session: Session, place: Place) -> Reply | None:

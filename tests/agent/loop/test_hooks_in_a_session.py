@@ -409,6 +409,7 @@ async def test_escape_ends_a_hook_with_all_it_started(tmp_path: Path) -> None:
         assert ended.stop == "interrupted"
         await gone(child, story.folder / "parent")
         assert story.bodies(UserSaid) == []
+        assert [returned.text for returned in story.said(Returned)] == ["hello"]
 
 
 async def test_a_timeout_ends_a_hook_that_hears_no_signal_and_its_children(tmp_path: Path) -> None:
