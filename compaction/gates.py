@@ -33,6 +33,7 @@ from compaction.emergency import emergency, previous_summary
 from compaction.prune import PrunePlan, plan_prune
 from compaction.records import Compacted, CompactionFailed, Gate, Outcome, Pruned, Record, WindowLearned
 from compaction.room import (
+    BYTES_REFUSED,
     aside,
     k,
     largest_fixed,
@@ -291,8 +292,10 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
     if not budget.automatic:
         if answer_alone:
             return Proceed()
-        text = f"{window_full(body.asked or body.refused, budget)} and automatic rewrites are off: /compact or /prune"
-        return Refuse(Gate.REACTIVE, Outcome.REFUSED_WINDOW, text, size, budget.limit)
+        said = BYTES_REFUSED if body.bytes else window_full(body.asked or body.refused, budget)
+        outcome = Outcome.REQUEST_TOO_LARGE if body.bytes else Outcome.REFUSED_WINDOW
+        text = f"{said} and automatic rewrites are off: /compact or /prune"
+        return Refuse(Gate.REACTIVE, outcome, text, size, budget.limit)
     # A failure changed nothing: the same request would be refused again.
     rewritten = any(isinstance(r.body, (Pruned, Compacted)) for r in since)
     if body.bytes:

@@ -25,9 +25,12 @@ PRIMER_SHARE = 4
 # How many parts a refusal names: the three largest are what somebody would have to cut.
 NAMED = 3
 
-
 # What the layout adds around a summary, tokens: the line above it, the frame of the pins' notice, messages' own cost.
 FRAME = 16 * MESSAGE
+
+
+# What is said of a request that was refused whatever its tokens.
+BYTES_REFUSED = "the provider refused the request for its size in bytes"
 
 
 def k(tokens: int) -> str:
@@ -57,7 +60,7 @@ def window_full(size: int, budget: Budget) -> str:
 def too_bulky(size: int) -> str:
     """The sentence for a body of about so many bytes that no rewrite makes small enough: pictures, mostly."""
     return (
-        f"the provider refused the request for its size in bytes (about {-(-size // 1_000):,} kB), and what must stay "
+        f"{BYTES_REFUSED} (about {-(-size // 1_000):,} kB), and what must stay "
         "of it cannot be made smaller; nothing was lost: go back before its largest pictures or texts"
     )
 
@@ -168,6 +171,6 @@ def reactive_target(body: WindowLearned, budget: Budget) -> int:
 
 
 __all__ = [
-    "aside", "k", "largest_fixed", "last_step", "left_beside", "over_budget", "primer_cap", "primer_shown",
-    "reactive_target", "refuse_fixed", "too_bulky", "unshrinkable", "window_full",
+    "BYTES_REFUSED", "aside", "k", "largest_fixed", "last_step", "left_beside", "over_budget", "primer_cap",
+    "primer_shown", "reactive_target", "refuse_fixed", "too_bulky", "unshrinkable", "window_full",
 ]  # fmt: skip

@@ -139,6 +139,14 @@ def test_a_picture_that_must_stay_is_refused_with_a_sentence_about_bytes_and_non
     assert decision.size == calibrated(view, characters_ruler())
 
 
+def test_with_automatic_off_too_many_bytes_are_called_that() -> None:
+    view = View(log(user("look at all"), *(looked(n) for n in range(8)), refusal()))
+    off = budget(automatic=False)
+    decision = decide(view, characters_ruler(), off, Place())
+    assert isinstance(decision, Refuse) and decision.outcome is Outcome.REQUEST_TOO_LARGE
+    assert "in bytes and automatic rewrites are off" in decision.text and "window" not in decision.text
+
+
 @pytest.mark.parametrize("factor", [0.5, 1, 2])
 def test_the_scale_of_a_refusal_is_todays_whatever_was_measured_since(factor: float) -> None:
     ruler = characters_ruler()
