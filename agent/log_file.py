@@ -157,6 +157,8 @@ def create(folder: Path, disk: Disk, *, beside: bool = False) -> Pen:
     path = folder / NAME
     try:
         folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=beside)
+        # Made by whatever stands there already, it may be open to others.
+        folder.chmod(FOLDER_MODE)
         pen = _opened(path, os.O_CREAT | os.O_EXCL, disk)
         # The names, too, must survive a power cut: of the file in its folder, and of the folder in its own.
         try:

@@ -128,8 +128,9 @@ async def test_a_late_log_leaves_nothing_on_the_disk_until_it_has_a_second_recor
 async def test_a_late_logs_first_two_records_are_one_write_to_one_file_with_a_lock(tmp_path: Path) -> None:
     disk = Recording()
     log = SessionLog.create(tmp_path / "s", started(), clock(), disk, late=True)
-    (tmp_path / "s").mkdir()  # what belongs to a session may be there before its log
+    (tmp_path / "s").mkdir(mode=0o755)  # what belongs to a session may be there before its log
     await log.append(UserSaid("a"))
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
     assert disk.done == ["fsync", "fsync", "write 2", "fsync"]
     assert reread(log).view == log.view
     with pytest.raises(SessionBusy):
