@@ -285,7 +285,7 @@ class Reading:
         return at_hand(self._found_keys(), self.kit.catalogue.names(), embedded=installed())
 
     def forget(self, name: str) -> bool:
-        """Drops a learned window."""
+        """Drops what was learned of a model; whether anything was."""
         return self.kit.catalogue.forget(name) > 0
 
     def doctor(self, model: str = "") -> Sequence[Mapping[str, Any]]:
