@@ -69,6 +69,9 @@ _LOST = re.compile(r"connection closed|session (terminated|not found|expired)|(i
 
 _LISTS = (ToolListChangedNotification, PromptListChangedNotification, ResourceListChangedNotification)
 
+# A shorter value of a header is a word or a number, not worth hiding; characters.
+LEAST_SECRET = 6
+
 T = TypeVar("T")
 
 
@@ -198,7 +201,7 @@ class Connection:
         return self._client
 
     async def _asked(self, asked: Awaitable[T]) -> T:
-        """The answer. Raises `Ended`, `TimeoutError`, `Failed`, and what the library raises."""
+        """The answer. Raises `Ended`, `TimeoutError`, `Failed`, and what the library raises for a lost connection."""
         try:
             return await asked
         except MCPError as error:
@@ -209,7 +212,7 @@ class Connection:
                 raise Ended from error
             if away := turned_away(self._refused, self._spec["headers"]):
                 raise Failed(away) from error
-            raise
+            raise Failed(self.why(error)) from error
 
     async def _transport(self, stack: AsyncExitStack) -> Any:
         spec = self._spec
@@ -242,7 +245,16 @@ class Connection:
         """Why it could not be connected, with what HTTP said."""
         if away := turned_away(self._refused, self._spec["headers"]):
             return Failed(away)
-        return Failed(why(error) + (f" (HTTP {self._refused})" if self._refused is not None else ""))
+        return Failed(self.why(error) + (f" (HTTP {self._refused})" if self._refused is not None else ""))
+
+    def why(self, error: BaseException) -> str:
+        """A failure in a few words, without what the headers hold: a server may repeat what it was sent."""
+        text = why(error)
+        for value in self._spec["headers"].values():
+            # A scheme such as `Bearer` stands before the token.
+            for secret in (value, value.split()[-1] if value.split() else ""):
+                text = text.replace(secret, "…") if len(secret) >= LEAST_SECRET else text
+        return text
 
     async def _lists(self) -> Message:
         """All that it offers. A server that cannot list its prompts or resources is used for its tools."""

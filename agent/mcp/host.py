@@ -131,7 +131,7 @@ class Host:
             del self._lives[name]
         error = None if life.cancelled() else life.exception()
         if connection.started.done():
-            self._send({"op": "ended", "name": name, "why": "" if error is None else self._library.why(error)})
+            self._send({"op": "ended", "name": name, "why": "" if error is None else connection.why(error)})
 
     def _answer(self, id: int, task: asyncio.Task[Message]) -> None:
         del self._tasks[id]
