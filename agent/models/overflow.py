@@ -17,6 +17,7 @@ from typing import Any
 
 from agent.models.lengths import LEAST_WINDOW, MOST_TOKENS, numbers_in
 from agent.models.plain_words import plain
+from agent.models.refusal_words import RATED
 from agent.models.wording import Words, words_of
 
 
@@ -54,15 +55,15 @@ _WINDOW_FIELDS = (
 _ASKED_FIELDS = ("n_prompt_tokens", "input_tokens", "prompt_tokens", "requested_tokens", "requested")
 _BYTE_CODES = frozenset({"request_too_large", "payload_too_large", "request_entity_too_large"})
 
-# How much may be asked in a time, or at all: whatever it counts, it is no window.
+# How much may be asked in a time, or at all: whatever it counts, it is no window. Words too vague to be a verdict of
+# their own are enough to say that.
 _RATE = re.compile(
-    r"(?:tokens?|requests?|calls?|inputs?|messages?)(?: (?:per|a|each|every) | ?/ ?)(?:min|minute|day|hour|second"
+    rf"{RATED.pattern}"
+    r"|(?:tokens?|requests?|calls?|inputs?|messages?)(?: (?:per|a|each|every) | ?/ ?)(?:min|minute|day|hour|second"
     r"|month|week)"
-    r"|per[- ](?:minute|day|hour|second|month)\b|\b(?:tpm|tpd|rpm|rpd|itpm)\b|rate[- _]?limit|\btoken rate\b|\bquota\b"
-    r"|throttl|please wait|try again (?:in|after) \d|(?:\bdaily|\bweekly|\bmonthly|\bhourly|\d-hour"
-    r"|usage)\b.{0,20}limit"
-    r"|(?:in|over|within) the (?:last|past) \d+ |credits?\b.{0,40}\b(?:afford|left|remain|balance)|can only afford"
-    r"|insufficient|concurren(?:t|cy)|too many requests|high (?:demand|traffic|load)|peak load|queue"
+    r"|per[- ]month\b|\bquota\b|please wait|try again (?:in|after) \d|(?:in|over|within) the (?:last|past) \d+ "
+    r"|credits?\b.{0,40}\b(?:afford|left|remain|balance)|can only afford|insufficient|high (?:demand|traffic|load)"
+    r"|peak load|queue"
 )
 # One string, one file, a list, a name: limits of parts of a request …
 _ELSEWHERE = re.compile(

@@ -35,7 +35,8 @@ FILTERED = re.compile(
 )
 RATED = re.compile(
     r"rate[- _]?limit|too many requests|throttl|\b(?:tpm|tpd|rpm|rpd|itpm)\b|concurren(?:t|cy)|\btoken rate\b"
-    r"|(?:per|each|every)[- ](?:minute|day|hour|second)\b|/ ?(?:min|minute|sec|second|hour|day)\b"
+    r"|(?:per|each|every)[- ](?:minute|day|hour|second)\b|(?:tokens?|requests?|calls?|\d) ?/ ?(?:min|minute|sec"
+    r"|second|hour|day)\b"
     r"|(?:\bdaily|\bweekly|\bmonthly|\bhourly|\d-hour|\busage)\b.{0,20}\b(?:limit|quota|allowance)"
     r"|(?:in|over|within) the (?:last|past) \d+ (?:second|minute|hour|day)"
 )
