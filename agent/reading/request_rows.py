@@ -5,8 +5,9 @@ Not a drawing. Sizes are tokens, costs dollars.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from agent.forecast import Forecast, forecast
 from agent.session import Session
@@ -34,17 +35,22 @@ class RequestRow:
     rewrites: tuple[str, ...]
 
 
-class Requests(tuple[RequestRow, ...]):
+@dataclass(frozen=True, slots=True)
+class Requests(Sequence[RequestRow]):
     """The rows; `since` are the tags of what was rewritten after the last of them, for a request yet to come."""
 
+    rows: tuple[RequestRow, ...]
     since: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, rows: Iterable[RequestRow], since: Iterable[str] = ()) -> Requests:
-        """Rows, and what came after them."""
-        made = cls(rows)
-        made.since = tuple(since)
-        return made
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> RequestRow: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[RequestRow, ...]: ...
+    def __getitem__(self, at: int | slice) -> RequestRow | tuple[RequestRow, ...]:
+        return self.rows[at]
 
 
 def request_rows(session: Session) -> Requests:
@@ -64,7 +70,7 @@ def request_rows(session: Session) -> Requests:
             expected = forecast(session.log.records, session.ladders, record, lifetime)
             rows.append(_row(record, body, expected, tuple(rewrites)))
             rewrites = []
-    return Requests.of(rows, rewrites)
+    return Requests(tuple(rows), tuple(rewrites))
 
 
 def _row(record: Record, body: AssistantSaid, expected: Forecast, rewrites: tuple[str, ...]) -> RequestRow:

@@ -61,7 +61,7 @@ class FakeLog:
 
     def timeline(self, path: Path) -> Requests:
         self._asked("timeline", str(path))
-        return Requests.of(self.rows, self.since)
+        return Requests(tuple(self.rows), tuple(self.since))
 
     def exported(self, path: Path, format: str) -> str:
         self._asked("exported", str(path), format)

@@ -116,7 +116,8 @@ class FakeReading:
         self._note("timeline")
         sizes = {"size": 61_400, "uncached": 400, "cache_read": 58_000, "cache_write": 3_000, "output": 120}
         causes = {"breaks": "pruned at #14", "rewrites": ["asked.pruned"], "gate": Gate.ASKED}
-        return Requests.of([{"record": 5, "at": 0.0, **sizes, "cost": 0.03, **causes}], self.since)  # type: ignore[list-item]
+        row: Any = {"record": 5, "at": 0.0, **sizes, "cost": 0.03, **causes}
+        return Requests((row,), tuple(self.since))
 
     def request_body(self, path: Path, prompt: str | None) -> Mapping[str, Any]:
         self._note("request", prompt)
