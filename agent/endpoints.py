@@ -11,6 +11,7 @@ Invariants
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -88,7 +89,7 @@ class Endpoints:
         if given in ("embedded", "smollm2"):
             return EMBEDDED_NAME
         if given.lower().endswith(SUFFIX):
-            return f"{PREFIX}{Path(given.removeprefix(PREFIX)).expanduser().resolve()}"
+            return f"{PREFIX}{Path(os.path.expanduser(given.removeprefix(PREFIX))).resolve()}"
         if "/" not in given and self.settings.entry_for(given).api_base:
             return f"openai/{given}"
         return given

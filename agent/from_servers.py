@@ -10,6 +10,9 @@ Invariants
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from agent.custom_files import BadWords
 from agent.ending import End
 from agent.mcp.held import Down, Held, Spoken
@@ -83,7 +86,7 @@ async def joined(session: Session, message: Message) -> tuple[str, tuple[str, ..
     images: tuple[str, ...] = ()
     for name in named(message.text):
         held, uri = servers.of_mention(name), name.partition(":")[2]
-        if held is None or (session.workspace.folder / name).exists():
+        if held is None or _is_there(session.workspace.folder, name):
             continue
         known = {one.uri for one in held.resources or ()}
         uri = uri if uri in known else uri.rstrip(".:!?")
@@ -99,6 +102,11 @@ async def joined(session: Session, message: Message) -> tuple[str, tuple[str, ..
         body = body or ("[the picture, attached]" if taken else "[it is empty]")
         blocks.append(f'<resource server="{held.name}" uri="{one_line(uri, 2_000)}">\n{body}\n</resource>')
     return "\n\n".join(blocks), images
+
+
+def _is_there(folder: Path, name: str) -> bool:
+    """Whether a file has the name; no path is too long to be asked for."""
+    return os.path.exists(folder / name)
 
 
 def named(text: str) -> tuple[str, ...]:

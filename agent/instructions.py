@@ -83,7 +83,7 @@ def build(places: Places, folder: Path, settings: Chosen, window: int | None) ->
     notices: list[str] = []
     seen: set[Path] = set()
     root = project(folder)
-    wanted = [root / Path(name).expanduser() for name in settings.instructions]
+    wanted = [root / os.path.expanduser(name) for name in settings.instructions]
     for file in (place / name for place in (folder, *folder.parents) for name in NAMES):
         if root in file.parents and os.path.isfile(file) and _leads_out(file, root) and file not in wanted:
             notices.append(

@@ -33,11 +33,11 @@ def mentioned(text: str, folder: Path) -> tuple[tuple[str, Path], ...]:
     found: dict[str, Path] = {}
     for match in MENTION.finditer(text):
         name = (match[1] or match[2]).rstrip(".:!?") if not match[1] else match[1]
-        path = (folder / Path(name).expanduser()).resolve()
         try:
+            path = Path(os.path.realpath(folder / os.path.expanduser(name)))
             if name and (path.is_file() or path.is_dir()):
                 found.setdefault(name, path)
-        except OSError:
+        except (OSError, ValueError):
             continue
     return tuple(found.items())
 

@@ -232,7 +232,7 @@ def _sandbox(kit: Kit) -> sandbox.Sandbox | str | None:
         return None
     policy = sandbox.Policy(
         kit.settings.sandbox_network,
-        tuple(Path(p).expanduser() for p in kit.settings.sandbox_writable),
+        tuple(Path(os.path.expanduser(p)) for p in kit.settings.sandbox_writable),
         kept=(kit.places.config, kit.places.data, kit.places.state),
         hidden=(kit.places.keys,),
     )

@@ -10,6 +10,7 @@ Invariants
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator
@@ -70,7 +71,7 @@ def find(places: Places, folder: Path, wanted: str) -> Path:
     """
     if wanted == "last":
         return _last(places, folder)
-    path = Path(wanted).expanduser()
+    path = Path(os.path.expanduser(wanted))
     for log in (path / NAME, path):
         if log.is_file():
             return log.absolute()

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     arguments = list(sys.argv[1:] if argv is None else argv)
     options = parse(arguments)
-    folder = Path(getattr(options, "directory", ".")).expanduser()
+    folder = Path(os.path.expanduser(getattr(options, "directory", ".")))
     if not folder.is_dir():
         print(f"ullage: -C {folder}: there is no such folder", file=sys.stderr)
         return 2

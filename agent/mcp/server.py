@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -85,7 +86,7 @@ def servers_of(settings: Settings, folder: Path) -> tuple[Server, ...]:
 
 def server_of(name: str, said: Mapping[str, Any], folder: Path) -> Server:
     """One server from what its table says. A relative `cwd` is below the project's root."""
-    cwd = project(folder) / Path(said["cwd"]).expanduser() if "cwd" in said else folder
+    cwd = project(folder) / os.path.expanduser(said["cwd"]) if "cwd" in said else folder
     return Server(
         name,
         (*said.get("command", ()), *said.get("args", ())),

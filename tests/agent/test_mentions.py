@@ -73,3 +73,8 @@ def test_a_link_out_of_the_folder_joins_only_where_its_own_place_is_named(tmp_pa
     assert "the key" in expand("@../secret", folder, warned) and "the key" in expand(f"@{secret}", folder, warned)
     (folder / "inside.md").symlink_to(folder / "docs")
     assert "up/" in expand("@inside.md", folder, warned)
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name", "~nobody-of-this-name/a.py", "a\0b", "a" * 300])
+def test_what_can_name_no_file_is_a_word(tmp_path: Path, name: str) -> None:
+    assert mentioned(f"thanks, @{name}", tmp_path) == ()

@@ -6,6 +6,7 @@ log or the disk can cause.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,7 @@ class Looking:
         if self.log is None:
             return False, UNWIRED
         name = wish.file or f"ullage-{session}.{wish.format}"
-        place = Path(folder, Path(name).expanduser())
+        place = Path(folder, os.path.expanduser(name))
         try:
             text = self.log.exported(Path(self.path), wish.format)
             with place.open("x", encoding="utf-8") as file:

@@ -320,7 +320,7 @@ def _export(ask: _Ask) -> int:
     if ask.options.output is None or ask.options.output == "-":
         ask.out.whole(text)
         return 0
-    place = Path(ask.options.output).expanduser()
+    place = Path(os.path.expanduser(ask.options.output))
     try:
         place.write_text(text, encoding="utf-8")
     except OSError as error:

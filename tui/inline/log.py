@@ -5,6 +5,7 @@ Not the reading (`front.Looks` does that, on a thread): rows for what it found, 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, assert_never
@@ -165,7 +166,8 @@ class InlineLog:
         return [(), *table("", heads, cells, width), *after, row(cut(foot, width), "class:quiet")]
 
     def _export(self, log: Looks, path: Path, format: str, file: str) -> Found:
-        target = Path(self.talk.folder, file or f"ullage-{self.talk.session}.{format}").expanduser()
+        name = file or f"ullage-{self.talk.session}.{format}"
+        target = Path(self.talk.folder, os.path.expanduser(name))
         text = log.exported(path, format)
         with open(target, "x", encoding="utf-8", errors="replace") as out:
             out.write(text)

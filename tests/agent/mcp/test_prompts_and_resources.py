@@ -120,8 +120,9 @@ async def test_a_file_of_that_name_is_the_file(tmp_path: Path) -> None:
     async with story_of(tmp_path) as story:
         (story.folder / "odd:x").write_text("mine")
         await story.say("look at @odd:x")
+        await story.say(f"and at @odd:{'y' * 300}")
         assert '<file path="odd:x">\nmine\n</file>' in story.bodies(UserSaid)[0].text
-        assert "was not read" not in story.told
+        assert "@odd:x was not read" not in story.told and "@odd:yyy" in story.told
 
 
 async def test_esc_while_a_server_is_asked_brings_the_message_back(tmp_path: Path) -> None:
