@@ -24,6 +24,7 @@ from agent.hooks.asking import Verdict
 from agent.mentions import pictures
 from agent.message import Message
 from agent.session import Session
+from agent.session_log import LogFailed
 from agent.tools import Refused
 from agent.wire import Returned
 from compaction.records import UserSaid
@@ -103,11 +104,14 @@ def _named_pictures(session: Session, message: Message) -> tuple[str, ...]:
 
 @contextmanager
 def returned(session: Session, text: str) -> Iterator[None]:
-    """What was typed comes back when it is stopped before it is sent."""
+    """What was typed comes back when it is stopped before it is logged, or nothing can be logged."""
     try:
         yield
     except asyncio.CancelledError:
         session.emit(Returned(text, "", 130))
+        raise
+    except LogFailed as error:
+        session.emit(Returned(text, str(error), 1))
         raise
 
 

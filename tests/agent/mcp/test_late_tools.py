@@ -24,11 +24,13 @@ from agent.wire import (
     Prune,
     Reload,
     RestartServer,
+    Returned,
     SetTrust,
     Told,
     ToolsListed,
 )
 from compaction.records import Compacted, Pruned, Reloaded, Started, ToolReturned
+from tests.agent.failing_disk import FailingDisk
 from tests.agent.loop.harness import Story, call, calls, is_prefix, output, reads, scripted
 
 MORE = '[mcp.x]\ncommand = "true"\n'
@@ -94,6 +96,15 @@ async def test_what_comes_before_the_first_answer_costs_nothing_and_joins_at_the
         await story.say("hi")
         assert [t["function"]["name"] for t in story.requests[0].tools][-1] == "mcp__x__a"
         assert len(story.bodies(Reloaded)) == 1
+
+
+async def test_a_message_comes_back_when_the_tools_that_join_before_it_cannot_be_written(tmp_path: Path) -> None:
+    servers, disk = known(tmp_path, tool("a")), FailingDisk()
+    async with Story(tmp_path, scripted([]), servers=servers, more=MORE, disk=disk) as story:
+        offer(servers, tool("a"), tool("b"))
+        disk.at = disk.operations + 1
+        assert (await story.say("precious")).stop == "failed"
+        assert [returned.text for returned in story.said(Returned)] == ["precious"]
 
 
 async def test_reload_takes_them_in_with_its_price_and_says_when_there_is_nothing(tmp_path: Path) -> None:
