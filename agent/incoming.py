@@ -1,9 +1,9 @@
 """A message on its way into the log: the command it names, its pictures, its hooks, what it mentions.
 
-Not the turn (that is `loop`) and not the cut of a large one (`admission`). Nothing is logged here.
+Not the turn (that is `loop`) and not the cut of a large one (`admission`).
 
 Invariants
- 1. What is stopped, blocked or refused before it is logged comes back as it was typed.
+ 1. What is stopped, blocked, refused or cannot be logged comes back as it was typed.
  2. A message that joins a running turn keeps its place in the queue until its words are on their way to the disk.
 """
 
@@ -27,13 +27,14 @@ from agent.session import Session
 from agent.session_log import LogFailed
 from agent.tools import Refused
 from agent.wire import Returned
-from compaction.records import UserSaid
+from compaction.records import Body, UserSaid
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """What is to be logged, and what its hooks said: that goes behind it (`hooks.join_message`)."""
+    """What is to be logged; `typed` is what the user wrote. What the hooks said goes behind it: see `logged`."""
 
+    typed: str
     said: UserSaid
     heard: Verdict
 
@@ -56,7 +57,7 @@ async def begun(session: Session, text: str, images: tuple[str, ...]) -> Incomin
         return _blocked(session, text, heard.blocked)
     await late.join_free(session)
     whole, theirs = await joined(session, message)
-    return Incoming(replace(admit(session, whole, (*images, *theirs)), typed=message.typed), heard)
+    return Incoming(text, replace(admit(session, whole, (*images, *theirs)), typed=message.typed), heard)
 
 
 async def steered(session: Session) -> Incoming | None:
@@ -75,7 +76,17 @@ async def steered(session: Session) -> Incoming | None:
     said = admit(session, whole, (*_pictured(session, message), *theirs))
     # Taken off once it is on its way to the disk: an interrupt before leaves it in one place only.
     del session.steered[0]
-    return Incoming(replace(said, how="steered", typed=message.typed), heard)
+    return Incoming(text, replace(said, how="steered", typed=message.typed), heard)
+
+
+async def logged(session: Session, message: Incoming, *before: Body) -> None:
+    """Writes a message down behind what goes `before` it. Raises `LogFailed`; the message comes back then."""
+    try:
+        await session.append(*before, message.said)
+    except LogFailed as error:
+        session.emit(Returned(message.typed, str(error), 1))
+        raise
+    await hooks.join_message(session, message.heard)
 
 
 def _blocked(session: Session, text: str, reason: str) -> End:
@@ -115,4 +126,4 @@ def returned(session: Session, text: str) -> Iterator[None]:
         raise
 
 
-__all__ = ["Incoming", "begun", "returned", "steered"]
+__all__ = ["Incoming", "begun", "logged", "returned", "steered"]

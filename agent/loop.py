@@ -31,7 +31,6 @@ from agent.model import (
 )
 from agent.outgoing import next_request
 from agent.session import Session
-from agent.session_log import LogFailed
 from agent.streaming import retrying, streaming
 from agent.too_long import learn, learn_silently, unsaid
 from agent.toolbox import close_calls, not_run, run_calls
@@ -102,11 +101,9 @@ async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
         _tell(session, refusal)
         return End("refused", refusal.text, 3)
     news = job_news.notes(session)
-    mine = session.log.next_id + len(news)
     detour = Detour(session)
     try:
-        await session.append(*news, said)
-        await hooks.join_message(session, message.heard)
+        await incoming.logged(session, message, *news)
         if said.admitted is not None:
             session.tell(
                 f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
@@ -121,10 +118,6 @@ async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
     except ModelError as error:
         await session.append(Noted(str(error), "error"))
         return End("failed", str(error), 1)
-    except LogFailed as error:
-        if session.log.record(mine) is None:
-            session.emit(Returned(text, str(error), 1))
-        raise
     finally:
         await detour.back()
 
@@ -176,8 +169,7 @@ async def _steered(session: Session) -> bool:
     while session.steered:
         message = await incoming.steered(session)
         if message is not None:
-            await session.append(message.said)
-            await hooks.join_message(session, message.heard)
+            await incoming.logged(session, message)
             any_joined = True
     return any_joined
 

@@ -34,6 +34,7 @@ from agent.wire import (
     SetMode,
     SetModel,
     Shell,
+    Steer,
     Submit,
     Told,
     ToolRunning,
@@ -240,6 +241,20 @@ async def test_a_prompt_that_cannot_be_written_comes_back_and_the_session_says_w
         assert again.stop == "failed"
     async with story.again(scripted(["better"])) as later:
         assert (await later.say("precious")).stop == "done"
+
+
+async def test_a_word_that_steers_and_cannot_be_written_comes_back(tmp_path: Path) -> None:
+    disk = FailingDisk()
+    async with Story(tmp_path, scripted([calls(call("bash", command="cat go")), "ok"]), disk=disk) as story:
+        os.mkfifo(story.folder / "go")
+        await story.until(ToolRunning, sent=Submit("work"))
+        story.send(Steer("precious"))
+        told = await story.until(Told, lambda told: "joins the turn" in told.text)
+        # The result of the call is one write and one fsync; the next write fails.
+        disk.at = disk.operations + 3
+        await asyncio.to_thread((story.folder / "go").write_text, "now")
+        assert (await story.until(Idle, after=told)).stop == "failed"
+        assert [returned.text for returned in story.said(Returned)] == ["precious"]
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
