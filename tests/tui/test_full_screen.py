@@ -536,6 +536,15 @@ async def test_a_compaction_leaves_its_count_of_tokens_and_its_clock_behind() ->
         assert activity.elapsed() < 7_200  # what is told when the turn ends is the turn's own
 
 
+@pytest.mark.parametrize("keys", [["y"], ["n", *"why", "enter"]])
+async def test_what_is_typed_after_an_answer_goes_to_the_draft_while_the_turn_runs(keys: list[str]) -> None:
+    async with screen() as s:
+        await asked(s)
+        await s.pilot.press(*keys)
+        await s.pilot.press(*"next")
+        assert s.prompt.text == "next"
+
+
 async def test_letters_typed_into_the_panel_do_not_reach_the_draft() -> None:
     async with screen() as s:
         await asked(s)

@@ -7,6 +7,7 @@ Invariants
     anew: somebody who types on is writing, not answering.
  2. The choices are always in view; what would happen scrolls, on twelve lines too.
  3. Each question is answered once, in the order asked; stopping the turn answers none.
+ 4. After the last answer the prompt has the focus, whatever the turn does next.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from textual.widgets import Input, Static
 from agent.wire import Answer, Asking, Choice, Interrupt
 from tui.front import KEYS, SETTLE
 from tui.full.meter_bar import TALL_ROWS
-from tui.full.prompt import Wished
+from tui.full.prompt import Prompt, Wished
 from tui.plain import safe
 from tui.present import lasting, question
 
@@ -260,6 +261,8 @@ class Approval(Vertical, can_focus=True):
             self._show()
         else:
             self._hide()
+            # Textual would give the focus to nobody, and what is written while the turn goes on would be lost.
+            self.screen.query_one(Prompt).focus()
 
     def on_key(self, event: events.Key) -> None:
         """A letter that is no choice goes nowhere: least of all into the conversation."""
