@@ -41,7 +41,7 @@ from agent.spending import Spending
 from agent.tools import TOOLS, Tool, Workspace
 from agent.wire import Appended, Command, Event, Gated, Meter, Metered, Mode, Told, ToolRunning
 from compaction import gates
-from compaction.attempts import ceiling
+from compaction.attempts import ceiling, shares_window
 from compaction.budget import Budget, Window, budget_for
 from compaction.cache import Prices, request_cost
 from compaction.records import (
@@ -220,6 +220,8 @@ class Session:
             # A reading command asks no server: what it said when the session started is the best there is.
             window = replace(target.window, tokens=started.window, source=started.window_source)
             target = replace(target, window=window)
+        if target.window.output_apart and shares_window(self.view, target.endpoint.name, target.endpoint.label):
+            target = replace(target, window=replace(target.window, output_apart=False))
         least = ceiling(self.view, target.endpoint.name, target.endpoint.label)
         if least is not None and (target.window.tokens is None or least < target.window.tokens):
             return replace(target, window=replace(target.window, ceiling=least))

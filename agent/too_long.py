@@ -23,12 +23,17 @@ async def learn(session: Session, error: ModelError, size: int, estimated: int) 
     too_large = isinstance(error, RequestTooLarge)
     ceiling = None if window is not None or too_large else size
     session.remember_window(endpoint, window)
+    apart = session.target.window.output_apart
     await session.append(
         WindowLearned(
             endpoint.name, endpoint.label, window, ceiling, size, asked, estimated, str(error), bytes=too_large
         )
     )
     session.refresh()
+    if apart and not session.target.window.output_apart and session.kit.settings.entry_for(endpoint.name).output_apart:
+        session.tell(
+            f'{endpoint.name} takes the answer from its window: models."{endpoint.name}".output_apart is wrong'
+        )
     session.metered()
 
 

@@ -143,6 +143,13 @@ def refused_before(view: View, *, unnumbered: bool = False) -> bool:
     return any(not unnumbered or (b.window is None and b.asked is None) for b in spoken)
 
 
+def shares_window(view: View, model: str, endpoint: str) -> bool:
+    """Whether an input was refused that fits the stated window: then the wished answer is taken from it as well."""
+    found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and not (r.body.summary or r.body.bytes))
+    mine = (b for b in found if (b.model, b.endpoint) == (model, endpoint))
+    return any(b.window is not None and b.asked is not None and b.asked < b.window for b in mine)
+
+
 def ceiling(view: View, model: str, endpoint: str) -> int | None:
     """The least size refused without a number that nothing contradicts, tokens.
 

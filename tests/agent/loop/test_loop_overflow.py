@@ -11,7 +11,7 @@ from agent.model import ContextOverflow, RequestTooLarge
 from agent.models.scripted import Say, ScriptedModel
 from agent.reading import Reading
 from agent.wire import Idle
-from compaction.attempts import ceiling, refused_before
+from compaction.attempts import ceiling, refused_before, shares_window
 from compaction.records import AssistantSaid, Noted, Usage, UserSaid, WindowLearned
 from compaction.view import View
 from tests.agent.loop.harness import NAME, Story, call, calls, pairs_are_valid, reads, scripted
@@ -129,6 +129,25 @@ async def test_a_provider_that_refuses_without_a_number_what_input_and_answer_co
         assert all(r.max_tokens is not None and r.max_tokens > 8_000 for r in story.requests)
         assert (story.meter.ceiling, story.meter.limit) == (None, 14_000)
         assert (await story.say("go on")).stop == "done"
+
+
+async def test_a_refusal_of_an_input_that_fits_says_that_the_answer_is_not_apart(tmp_path: Path) -> None:
+    work = [calls(call("bash", command=f"seq {n} {n + 90}")) for n in range(1, 7)]
+    model = scripted([*work, "done"], window=9_000)
+    async with Story(tmp_path, model, window=64_000, max_output=8_000, more="output_apart = true\n") as story:
+        assert (await story.say("work")).stop == "done"
+        (refused,) = story.bodies(WindowLearned)
+        assert refused.window == 9_000 and refused.asked is not None and refused.asked < 9_000
+        assert "takes the answer from its window" in story.told
+        assert story.meter.limit == 9_000 - 1_125
+
+
+def test_only_an_input_below_the_stated_window_tells_that_it_is_shared() -> None:
+    body = WindowLearned("scripted", "default", 8_000, None, 7_000, 7_500)
+    assert shares_window(View(log(user("u"), body)), "scripted", "default")
+    assert not shares_window(View(log(user("u"), body)), "scripted", "elsewhere")
+    for more in ({"asked": 8_000}, {"asked": None}, {"window": None}, {"summary": True}, {"model": "another"}):
+        assert not shares_window(View(log(user("u"), replace(body, **more))), "scripted", "default")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("window", "more"), [(None, ""), (64_000, "output_apart = true\n")])
