@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from compaction.budget import Budget
+from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, Budget
 from compaction.records import (
     AssistantSaid,
     Compacted,
@@ -136,18 +136,24 @@ def refusals(view: View) -> tuple[Record, ...]:
 def refused_before(view: View, *, unnumbered: bool = False) -> bool:
     """Whether this model's provider has refused a request for its length: what is estimated is not its count.
 
-    `unnumbered`: without a number of any kind, so that the answer wished for may have been to blame.
+    `unnumbered`: without naming its window, so that the answer wished for may have been to blame.
     """
     found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and r.body.model == view.model)
     spoken = (b for b in found if not (b.summary or b.bytes or b.silent))
-    return any(not unnumbered or (b.window is None and b.asked is None) for b in spoken)
+    return any(not unnumbered or b.window is None for b in spoken)
 
 
 def shares_window(view: View, model: str, endpoint: str) -> bool:
-    """Whether an input was refused that fits the stated window: then the wished answer is taken from it as well."""
+    """Whether an input was refused that fits the stated window: then the wished answer is taken from it as well.
+
+    Where the provider did not count, our own count has to fit by far.
+    """
     found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and not (r.body.summary or r.body.bytes))
-    mine = (b for b in found if (b.model, b.endpoint) == (model, endpoint))
-    return any(b.window is not None and b.asked is not None and b.asked < b.window for b in mine)
+    mine = ((b, b.window) for b in found if (b.model, b.endpoint) == (model, endpoint) and b.window is not None)
+    return any(
+        b.refused < window * CEILING_NUMERATOR // CEILING_DENOMINATOR if b.asked is None else b.asked < window
+        for b, window in mine
+    )
 
 
 def ceiling(view: View, model: str, endpoint: str) -> int | None:

@@ -312,8 +312,9 @@ def _after_refusal(view: View, ruler: Ruler, budget: Budget, refused: Record, pl
         return decision
     if answer_alone:
         return Proceed()
-    # The provider named no number, and no rewrite helps: it may have been the answer wished for.
-    wish = smaller_wish(budget.window, size) if body.asked is None and not body.silent else None
+    # The provider named no window, and no rewrite helps: it may have been the answer wished for.
+    counted = max(size, body.asked or 0)
+    wish = smaller_wish(budget.window, counted) if body.window is None and not body.silent else None
     if wish is not None:
         return Proceed(max_tokens=wish)
     # The provider's own count, where there is one, is the number people can hold against the limit.

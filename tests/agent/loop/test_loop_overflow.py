@@ -107,8 +107,8 @@ def test_only_this_models_refusal_for_length_makes_the_answers_shorter() -> None
     assert refused_before(View(log(user("u"), refused, user("v"))))
     assert refused_before(View(log(user("u"), refused)), unnumbered=True)
     assert refused_before(View(log(user("u"), replace(refused, window=8_000, asked=4_100))))
-    for more in ({"window": 8_000}, {"asked": 4_100}):
-        assert not refused_before(View(log(user("u"), replace(refused, **more))), unnumbered=True)
+    assert refused_before(View(log(user("u"), replace(refused, asked=4_100))), unnumbered=True)
+    assert not refused_before(View(log(user("u"), replace(refused, window=8_000))), unnumbered=True)
     for more in ({"model": "another"}, {"summary": True}, {"bytes": True}, {"silent": True}):
         assert not refused_before(View(log(user("u"), replace(refused, **more))))  # type: ignore[arg-type]
 
@@ -146,17 +146,18 @@ def test_only_an_input_below_the_stated_window_tells_that_it_is_shared() -> None
     body = WindowLearned("scripted", "default", 8_000, None, 7_000, 7_500)
     assert shares_window(View(log(user("u"), body)), "scripted", "default")
     assert not shares_window(View(log(user("u"), body)), "scripted", "elsewhere")
+    assert shares_window(View(log(user("u"), replace(body, asked=None, refused=5_999))), "scripted", "default")
     for more in ({"asked": 8_000}, {"asked": None}, {"window": None}, {"summary": True}, {"model": "another"}):
         assert not shares_window(View(log(user("u"), replace(body, **more))), "scripted", "default")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("asked", [None, 1_700])
 @pytest.mark.parametrize(("window", "more"), [(None, ""), (64_000, "output_apart = true\n")])
 async def test_where_only_the_wish_can_be_smaller_the_one_that_was_refused_is_not_made_again(
-    tmp_path: Path, window: int | None, more: str
+    tmp_path: Path, window: int | None, more: str, asked: int | None
 ) -> None:
     work = [calls(call("bash", command=f"seq {n} {n + 90}")) for n in range(1, 7)]
-    model = scripted([*work, "done"])
-    model.window, model.states_window = 8_000, False
+    model = scripted([ContextOverflow("too long", asked=asked), *work, "done"])
     async with Story(tmp_path, model, window=window, max_output=8_000, more=more) as story:
         assert (await story.say("work")).stop == "done"
         assert len(story.bodies(WindowLearned)) == 1
