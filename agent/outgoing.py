@@ -14,7 +14,7 @@ from agent.models.spelling import spell
 from agent.request import messages_of, tools_of
 from agent.session import Session
 from compaction import cache
-from compaction.attempts import refused_before
+from compaction.attempts import refused_before, wished_in
 from compaction.budget import answer_room
 from compaction.view import View
 
@@ -23,7 +23,7 @@ def next_request(session: Session, max_tokens: int | None = None, view: View | N
     """The request that goes out next; `view` is the session's own, or one with something said that is not yet."""
     view = session.view if view is None else view
     size = session.size()
-    window = session.target.window
+    window = wished_in(session.view, session.target.window)
     refused = refused_before(session.view, unnumbered=window.output_apart or window.effective is None)
     if max_tokens is None:
         max_tokens = answer_room(window, size.total, size.estimated, refused=refused)

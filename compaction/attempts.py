@@ -8,10 +8,10 @@ Words: a *reset* is the user's own compaction, prune, undo, budget or model chan
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, Budget
+from compaction.budget import CEILING_DENOMINATOR, CEILING_NUMERATOR, Budget, Window, too_much_claimed
 from compaction.records import (
     AssistantSaid,
     Compacted,
@@ -141,6 +141,14 @@ def refused_before(view: View, *, unnumbered: bool = False) -> bool:
     found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and r.body.model == view.model)
     spoken = (b for b in found if not (b.summary or b.bytes or b.silent))
     return any(not unnumbered or b.window is None for b in spoken)
+
+
+def wished_in(view: View, window: Window) -> Window:
+    """The window that the wished answer is fitted into: one that a refusal contradicts is as good as unknown."""
+    found = (r.body for r in view.deeds if isinstance(r.body, WindowLearned) and r.body.model == view.model)
+    unnamed = (b for b in found if b.window is None and not (b.summary or b.bytes or b.silent))
+    wrong = any(too_much_claimed(window, max(b.refused, b.asked or 0)) for b in unnamed)
+    return replace(window, tokens=None, ceiling=None) if wrong else window
 
 
 def shares_window(view: View, model: str, endpoint: str) -> bool:

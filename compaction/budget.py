@@ -42,8 +42,8 @@ MOST_DIGITS = 15
 # A longer single answer is asked for by nobody, and providers reserve rate limit for what is asked.
 MOST_OUTPUT = 32_000
 
-# Where the answer takes nothing from a known window, the one wished for after a refusal without a number is a quarter
-# of the usual one.
+# Where the answer takes nothing from a known window, or had room in it, the one wished for after a refusal that names
+# no window is a quarter of the usual one.
 WISH_SHARE = 4
 
 # A refusal without a number says only "less than this"; a quarter below it is where the next try goes.
@@ -249,7 +249,15 @@ def smaller_wish(window: Window, size: int) -> int | None:
     known = limit_of(replace(window, ceiling=None))
     if known is None or size >= known:
         return None
-    return max(1, min(most, window.tokens - size - window.tokens // LIMIT_MARGIN))
+    room = window.tokens - size - window.tokens // LIMIT_MARGIN
+    return max(1, most // WISH_SHARE if too_much_claimed(window, size) else min(most, room))
+
+
+def too_much_claimed(window: Window, size: int) -> bool:
+    """Whether a refusal of `size` tokens contradicts the window: the longest answer had room in it beside them."""
+    if window.tokens is None or window.max_output is None:
+        return False
+    return size + min(window.max_output, MOST_OUTPUT) <= window.tokens - window.tokens // LIMIT_MARGIN
 
 
 __all__ = [
@@ -266,4 +274,5 @@ __all__ = [
     "limit_of",
     "parse_size",
     "smaller_wish",
+    "too_much_claimed",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from compaction.attempts import ceiling, refused_before
+from compaction.attempts import ceiling, refused_before, wished_in
 from compaction.budget import Budget, Policy, Window, answer_room, budget_for
 from compaction.cut import choose_cut
 from compaction.emergency import previous_summary
@@ -244,8 +244,9 @@ class Simulation:
         size = measure(self.view, self.ruler)
         counted = self.counted(self.view)
         self.requests += 1
-        refused = refused_before(self.view, unnumbered=self.window.output_apart or self.window.effective is None)
-        room = asked.max_tokens or answer_room(self.window, size.total, size.estimated, refused=refused) or 0
+        window = wished_in(self.view, self.window)
+        refused = refused_before(self.view, unnumbered=window.output_apart or window.effective is None)
+        room = asked.max_tokens or answer_room(window, size.total, size.estimated, refused=refused) or 0
         fault = self.faults.pop(0) if self.faults else None
         if fault == "silent" and size.known:
             read = counted // 2

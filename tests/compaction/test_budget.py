@@ -190,7 +190,9 @@ def test_the_answer_asked_for_leaves_room_for_the_input() -> None:
 def test_a_smaller_answer_is_wished_for_where_only_the_answer_can_have_been_too_large() -> None:
     assert smaller_wish(Window(16_000, 16_000), 1_000) == 16_000 - 1_000 - 800
     assert smaller_wish(Window(16_000, 16_000, ceiling=1_000), 1_000) == 16_000 - 1_000 - 800
-    assert smaller_wish(Window(16_000, 4_000), 1_000) == 4_000
+    # The longest answer had room, so that the window itself is not as large as was claimed.
+    assert smaller_wish(Window(16_000, 4_000), 1_000) == 1_000
+    assert smaller_wish(Window(16_000, 4_000), 11_201) == 3_999
     assert smaller_wish(Window(16_000, 16_000), 14_000) is None
     assert smaller_wish(Window(16_000), 1_000) is None
     assert smaller_wish(Window(None, 16_000), 1_000) == 4_000

@@ -152,7 +152,7 @@ def test_only_an_input_below_the_stated_window_tells_that_it_is_shared() -> None
 
 
 @pytest.mark.parametrize("asked", [None, 1_700])
-@pytest.mark.parametrize(("window", "more"), [(None, ""), (64_000, "output_apart = true\n")])
+@pytest.mark.parametrize(("window", "more"), [(None, ""), (64_000, ""), (64_000, "output_apart = true\n")])
 async def test_where_only_the_wish_can_be_smaller_the_one_that_was_refused_is_not_made_again(
     tmp_path: Path, window: int | None, more: str, asked: int | None
 ) -> None:
