@@ -13,10 +13,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent import alternating, answer_cap, compactor, incoming, job_news, late
-from agent.admission import prompt_tokens
+from agent import compactor, job_news, late
 from agent.ending import End
 from agent.hooks import asking as hooks
+from agent.incoming import taking_in
+from agent.incoming.admission import prompt_tokens
+from agent.lessons import alternating, answer_cap
+from agent.lessons.too_long import learn, learn_silently, unsaid
 from agent.model import (
     CallGrowing,
     ContextOverflow,
@@ -32,7 +35,6 @@ from agent.model import (
 from agent.outgoing import next_request
 from agent.session import Session
 from agent.streaming import retrying, streaming
-from agent.too_long import learn, learn_silently, unsaid
 from agent.toolbox import close_calls, not_run, run_calls
 from agent.wire import Restreamed, Returned, Streaming
 from agent.wishes import dispatch
@@ -80,7 +82,7 @@ class _Refused(Exception):
 
 async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End:
     """One user turn, from the prompt to the last answer, and the hooks around it."""
-    with incoming.returned(session, text):
+    with taking_in.returned(session, text):
         await hooks.begin(session)
     before = session.log.next_id
     end = await _turn(session, text, images)
@@ -90,8 +92,8 @@ async def turn(session: Session, text: str, images: tuple[str, ...] = ()) -> End
 
 
 async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
-    with incoming.returned(session, text):
-        message = await incoming.begun(session, text, images)
+    with taking_in.returned(session, text):
+        message = await taking_in.begun(session, text, images)
     if isinstance(message, End):
         return message
     said = message.said
@@ -103,7 +105,7 @@ async def _turn(session: Session, text: str, images: tuple[str, ...]) -> End:
     news = job_news.notes(session)
     detour = Detour(session)
     try:
-        await incoming.logged(session, message, *news)
+        await taking_in.logged(session, message, *news)
         if said.admitted is not None:
             session.tell(
                 f"the message is kept whole; the model is shown {said.admitted:,} of its {len(said.text):,} characters"
@@ -167,9 +169,9 @@ async def _steered(session: Session) -> bool:
     """Takes in what the user steered with: it joins the running turn. Whether there was anything."""
     any_joined = False
     while session.steered:
-        message = await incoming.steered(session)
+        message = await taking_in.steered(session)
         if message is not None:
-            await incoming.logged(session, message)
+            await taking_in.logged(session, message)
             any_joined = True
     return any_joined
 

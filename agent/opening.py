@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent import alternating, instructions, job_news, late, metering, sandbox, sessions, spill
+from agent import instructions, job_news, late, metering, sandbox, sessions, spill
 from agent.endpoints import Endpoints
 from agent.hooks.guards import guards
+from agent.lessons import alternating
 from agent.mcp.server import servers_of
 from agent.mcp.servers import Servers
 from agent.mcp.tool import equipped

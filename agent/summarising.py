@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent import answer_cap
 from agent.in_place import request_in_place
+from agent.lessons import answer_cap
+from agent.lessons.unavailable import unavailable
 from agent.model import (
     AnswerTooLong,
     ContextOverflow,
@@ -29,7 +30,6 @@ from agent.model import (
 )
 from agent.session import Session, Target
 from agent.streaming import retrying, streaming
-from agent.unavailable import unavailable
 from agent.wire import Progress
 from compaction.budget import least_output
 from compaction.emergency import previous_summary as previous_summary

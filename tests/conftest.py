@@ -32,6 +32,7 @@ LONGEST = (
     "tui/test_headless_process.py",
     "agent/embedded/test_real_embedded_model.py",
     "agent/mcp/test_odd_server.py",
+    "agent/mcp/test_prompts_and_resources.py",
     "agent/loop/test_loop_mends_a_project.py",
     "agent/cache/test_marked_provider.py",
     "agent/loop/test_loop_jobs.py",

@@ -1,7 +1,7 @@
 """What a server offers beside tools: prompts, which are typed as `/server:prompt`, and resources, as `@server:uri`.
 
-Not the asking (that is `servers`) and not the sending (that is `agent.from_servers`). All of it is foreign: cleaned,
-sorted, bounded.
+Not the asking (that is `servers`) and not the sending (that is `agent.incoming.from_servers`). All of it is foreign:
+cleaned, sorted, bounded.
 
 Invariants
  1. A prompt's command is a name that can be typed; two prompts of a server never share one.
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.custom_files import BadWords
+from agent.incoming.custom_files import BadWords
 from agent.mcp.names import server_part
 from agent.sanitise import clean, one_line, scrub
 

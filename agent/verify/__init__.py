@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.admission import ADMIT_SHARE
+from agent.incoming.admission import ADMIT_SHARE
 from agent.session_log import NAME, Damage, load
 from agent.verify.rewrites import Known, doubtful, wrong_compaction, wrong_prune, wrong_tag
 from agent.verify.view import invalid

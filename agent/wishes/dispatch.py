@@ -10,9 +10,9 @@ import asyncio
 from dataclasses import replace
 
 from agent import equipment, job_news, late, metering
-from agent.admission import admit
 from agent.ending import End
 from agent.hooks import asking as hooks
+from agent.incoming.admission import admit
 from agent.instructions import build
 from agent.mcp.tool import equipped
 from agent.model import UnknownModel

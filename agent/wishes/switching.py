@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agent.alternating import changed_turns
+from agent.lessons.alternating import changed_turns
+from agent.lessons.unavailable import unavailable
 from agent.model import ModelError, UnknownModel, Unreachable
 from agent.models.weights import is_embedded
 from agent.resuming import changed_effort
 from agent.session import Session, Target
-from agent.unavailable import unavailable
 from agent.wire import Asking
 from compaction.records import SettingsChanged
 from compaction.room import k

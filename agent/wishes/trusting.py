@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent import late
-from agent.alternating import changed_turns
-from agent.customs import find_theirs
 from agent.hooks.guards import guards
+from agent.incoming.customs import find_theirs
+from agent.lessons.alternating import changed_turns
 from agent.mcp.server import servers_of
 from agent.permissions.rules import Rules
 from agent.resuming import as_before, changed_effort

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from agent import late
-from agent.admission import admit, unusable
-from agent.customs import resolved
 from agent.ending import End
-from agent.from_servers import joined
 from agent.hooks import asking as hooks
 from agent.hooks.asking import Verdict
-from agent.mentions import pictures
-from agent.message import Message
+from agent.incoming.admission import admit, unusable
+from agent.incoming.customs import resolved
+from agent.incoming.from_servers import joined
+from agent.incoming.mentions import pictures
+from agent.incoming.message import Message
 from agent.session import Session
 from agent.session_log import LogFailed
 from agent.tools import Refused

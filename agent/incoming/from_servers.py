@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agent.custom_files import BadWords
 from agent.ending import End
+from agent.incoming.custom_files import BadWords
+from agent.incoming.mentions import MENTION, MOST, expand
+from agent.incoming.message import Message
 from agent.mcp.held import Down, Held, Spoken
 from agent.mcp.pictures import checked
-from agent.mentions import MENTION, MOST, expand
-from agent.message import Message
 from agent.sanitise import clean, one_line
 from agent.session import Session
 from agent.wire import Progress, Returned

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.mentions import expand, mentioned, pictures
+from agent.incoming.mentions import expand, mentioned, pictures
 from agent.tools import Refused
 
 
