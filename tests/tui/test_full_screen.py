@@ -553,6 +553,16 @@ async def test_letters_typed_into_the_panel_do_not_reach_the_draft() -> None:
         assert s.worker.sent == []
 
 
+async def test_a_message_typed_into_the_panel_is_no_answer_with_its_enter() -> None:
+    async with screen() as s:
+        await asked(s)
+        await s.pilot.press("m", "o", "enter")
+        assert s.worker.sent == []
+        await seen(s)
+        await s.pilot.press("enter")
+        assert s.worker.sent == [Answer(7, "once")]
+
+
 async def test_enter_commits_exactly_the_records_of_the_plan() -> None:
     async with screen() as s:
         await s.play(Planned(scenes.PLAN))

@@ -4,7 +4,7 @@ Not permissions (those are the agent's): it shows what would happen and sends on
 
 Invariants
  1. A key pressed before the panel was visible for `SETTLE` seconds does nothing, whatever the key, and begins the wait
-    anew: somebody who types on is writing, not answering.
+    anew: somebody who types on is writing, not answering. So does a letter that is no choice, at any time.
  2. The choices are always in view; what would happen scrolls, on twelve lines too.
  3. Each question is answered once, in the order asked; stopping the turn answers none.
  4. After the last answer the prompt has the focus, whatever the turn does next.
@@ -268,4 +268,5 @@ class Approval(Vertical, can_focus=True):
         """A letter that is no choice goes nowhere: least of all into the conversation."""
         if self.has_focus and event.is_printable and event.character not in KEYS:
             event.stop()
-            self._early()
+            if self._shown_at != float("inf"):
+                self._shown_at = self._now()
