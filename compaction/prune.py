@@ -114,7 +114,7 @@ def _why_nothing(
     if not live:
         return "every older tool result is pruned, spilled or pinned already"
     if not gone:
-        return f"the older tool results come to {sum(s.tokens for s in live):,} tokens, and {kept:,} are kept"
+        return f"the older tool results come to {sum(s.tokens for s in live):,} tokens, and {kept:,} are kept unless all are asked for"
     return "no older tool result is larger than its placeholder"
 
 

@@ -154,6 +154,9 @@ def test_each_reason_for_pruning_nothing_is_the_true_one() -> None:
         ([user("a"), says("b")], "there are no tool results in the view"),
         (newer, "all tool results are recent enough to be protected"),
         ([*older, *newer, pinned(4)], "every older tool result is pruned, spilled or pinned already"),
-        ([*turn("a", 500), *newer], "the older tool results come to"),
+        (
+            [*turn("a", 500), *newer],
+            "the older tool results come to 504 tokens, and 40,000 are kept unless all are asked for",
+        ),
     ):
         assert (plan_prune(view_of(*bodies), ruler(), BUDGET, inside_turn=False).why_nothing or "").startswith(why)
