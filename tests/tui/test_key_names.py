@@ -13,7 +13,7 @@ from prompt_toolkit.output import DummyOutput
 from textual.pilot import Pilot
 
 from agent import places, settings
-from agent.wire import Busy, Command, Queued, Steer, Submit, Unqueue
+from agent.wire import Busy, Command, Interrupt, Queued, Steer, Submit, Unqueue
 from tests.tui.inline_play import Play
 from tui.block import Block, Fold
 from tui.full.app import UllageApp
@@ -134,6 +134,21 @@ async def test_the_line_keys_of_the_shell_can_be_others() -> None:
     async with full(**{"line-start": "f2", "delete-to-end": "f3", "line-end": "f4", "left": "f5"}) as (app, pilot, _):
         await pilot.press(*"abc", "ctrl+a", "d", "f2", "e", "f4", "f5", "f3")
         assert app.query_one(Prompt).text == "eabc"
+
+
+async def test_no_key_ends_the_program_but_those_the_list_of_keys_names() -> None:
+    async with full() as (app, pilot, sent):
+        await pilot.press("a", "ctrl+q", "b")
+        assert app.query_one(Prompt).text == "ab"
+        assert app.is_running and sent == []
+
+
+async def test_a_key_that_textual_ends_programs_with_can_stop_a_turn() -> None:
+    async with full(stop="ctrl+q") as (app, pilot, sent):
+        app.query_one(Prompt).busy = True
+        await pilot.press("ctrl+q")
+        await pilot.pause()
+        assert app.is_running and sent == [Interrupt()]
 
 
 async def test_earlier_messages_and_the_list_of_keys_can_have_other_keys() -> None:

@@ -95,8 +95,11 @@ def _load_the_rest() -> None:
     gc.freeze()
 
 
-class UllageApp(App[int]):
-    """The screen. `run()` returns the exit status."""
+class UllageApp(App[int], inherit_bindings=False):
+    """The screen. `run()` returns the exit status.
+
+    Without textual's own bindings: Ctrl+Q would end the program in the middle of a turn, over whatever `[keys]` says.
+    """
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "Ullage"
