@@ -114,7 +114,8 @@ def _why_nothing(
     if not live:
         return "every older tool result is pruned, spilled or pinned already"
     if not gone:
-        return f"the older tool results come to {sum(s.tokens for s in live):,} tokens, and {kept:,} are kept unless all are asked for"
+        older = sum(s.tokens for s in live)
+        return f"the older tool results come to {older:,} tokens, and {kept:,} are kept unless all are asked for"
     return "no older tool result is larger than its placeholder"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 from tui.version import VERSION
 
@@ -34,6 +35,9 @@ COMMANDS = (*READING, *WRITING, "keys", "tour")
 
 # What the screens and other agents call an option that commands for scripts have under another name.
 MEANT = {"--resume": "--session", "--output-format": "--json"}
+
+# How a command is told which session it is about.
+SESSION = "an id, a unique part of one, a path, or 'last'"
 
 # What a shell reports for a program that SIGINT ended: 128 + 2.
 INTERRUPTED = 130
@@ -156,8 +160,16 @@ def _named(text: str) -> str:
     return text
 
 
-def _common() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+class _Asking(argparse.ArgumentParser):
+    """Says of a session that is not named how to name one."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program with status 2."""
+        super().error(f"{message}; SESSION is {SESSION}" if "required: SESSION" in message else message)
+
+
+def _common() -> _Asking:
+    common = _Asking(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("-C", dest="directory", metavar="DIR", help="work in this folder")
     common.add_argument("--model", metavar="M", help="litellm's name, embedded/smollm2, or a path that ends in .gguf")
     common.add_argument("--api-base", metavar="URL", help="an OpenAI-compatible server of your own")
@@ -190,14 +202,14 @@ def _screen_parser() -> argparse.ArgumentParser:
 def _command_parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     common = _common()
     parser = argparse.ArgumentParser(prog="ullage", parents=[common], argument_default=argparse.SUPPRESS)
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Asking)
 
     def command(name: str, text: str, *, session: bool = False, json: bool = True) -> argparse.ArgumentParser:
         made = commands.add_parser(
             name, parents=[common], help=text, description=text, argument_default=argparse.SUPPRESS
         )
         if session:
-            made.add_argument("target", metavar="SESSION", help="an id, a unique part of one, a path, or 'last'")
+            made.add_argument("target", metavar="SESSION", help=SESSION)
         if json:
             made.add_argument("--json", action="store_true", default=False, help="JSON on stdout, nothing else")
         return made

@@ -52,6 +52,15 @@ def test_a_misspelt_option_is_told_with_the_usage_of_its_command(
     assert said.startswith(usage) and meant in said
 
 
+@pytest.mark.parametrize("line", ["context", "prune --dry-run", "undo", "pin", "rewind", "recall"])
+def test_a_session_that_is_not_named_is_asked_for_with_what_names_one(
+    line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(line, capsys)
+    assert said.startswith(f"usage: ullage {line.split()[0]}")
+    assert said.endswith("SESSION is an id, a unique part of one, a path, or 'last'")
+
+
 @pytest.mark.parametrize(("word", "meant"), [("sesions", "sessions"), ("contxt", "context"), ("model", "models")])
 def test_a_misspelt_command_is_no_message_that_costs_money(
     word: str, meant: str, capsys: pytest.CaptureFixture[str]
