@@ -20,7 +20,6 @@ from agent.answers import Answers
 from agent.counting.child import CountChild
 from agent.endpoints import Endpoints
 from agent.hooks.answers import Hooked
-from agent.incoming.seeing import blind, sees
 from agent.instructions import remember
 from agent.ladders import Ladders
 from agent.log_file import Disk
@@ -33,6 +32,7 @@ from agent.models.weights import is_embedded, weights
 from agent.permissions.rules import Rules, granted
 from agent.permissions.rules import remember as remember_rules
 from agent.places import Places, slug
+from agent.seeing import blind, sees
 from agent.session_log import SessionLog
 from agent.settings import Settings, SettingsError, without_budget
 from agent.settings.file import save_budget

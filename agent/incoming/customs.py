@@ -1,6 +1,6 @@
 """Sending what a `/name` stands for: a file of the user's or the project's, or a prompt of an MCP server.
 
-Not the files (that is `custom_files`) and not the servers (`from_servers`). A message that names no command
+Not the files (that is `agent.custom_files`) and not the servers (`from_servers`). A message that names no command
 is a message.
 
 Invariants
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 
+from agent.custom_files import BadWords, CustomCommand, read_commands, typed_name
 from agent.ending import End
-from agent.incoming.custom_files import BadWords, CustomCommand, read_commands, typed_name
 from agent.incoming.from_servers import prompted
 from agent.incoming.message import Message
 from agent.session import Session

@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from agent.custom_files import BadWords
 from agent.ending import End
-from agent.incoming.custom_files import BadWords
 from agent.incoming.mentions import MENTION, MOST, expand
 from agent.incoming.message import Message
 from agent.mcp.held import Down, Held, Spoken

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.incoming.custom_files import BadWords
+from agent.custom_files import BadWords
 from agent.mcp.names import server_part
 from agent.sanitise import clean, one_line, scrub
 

@@ -14,11 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from agent import metering, sandbox, sessions
+from agent import metering, sandbox, seeing, sessions
 from agent.agreeing import Agreed, agree
+from agent.custom_files import CustomCommand, read_commands
 from agent.forking import fork
-from agent.incoming import seeing
-from agent.incoming.custom_files import CustomCommand, read_commands
 from agent.mcp.prompts import Prompt, Resource
 from agent.mcp.server import Server, servers_of
 from agent.models.learned import Lesson

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent import places
-from agent.incoming import seeing
+from agent import places, seeing
 from agent.models.catalogue import Catalogue
 from agent.models.learned import Learned
 from agent.tools.refused import Refused

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.incoming.custom_files import BadWords
+from agent.custom_files import BadWords
 from agent.mcp.held import progress_line
 from agent.mcp.prompts import Prompt, Resource, Wanted, prompt_name, prompts_of, resources_of
 from agent.reading import Reading

@@ -7,7 +7,7 @@ A file may begin with `---`, lines `description: …` and `arguments: …` (a hi
 all that was typed behind the name, `$1` to `$9` are its words, quoted as in a shell. Where none of them stands, what
 was typed follows the text.
 
-Not the sending (that is `customs`) and no trust.
+Not the sending (that is `incoming.customs`) and no trust.
 
 Invariants
  1. Whatever lies in the folders, reading ends soon and raises nothing: what cannot be used is named in a sentence.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.incoming.custom_files import DEEPEST, MOST_BYTES, MOST_FILES, BadWords, Found, read_commands, typed_name
+from agent.custom_files import DEEPEST, MOST_BYTES, MOST_FILES, BadWords, Found, read_commands, typed_name
 from agent.places import under
 
 
