@@ -52,6 +52,7 @@ from tui.full.dialogs import Approval
 from tui.full.keys import key_help
 from tui.full.live import Live
 from tui.full.meter_bar import MeterBar
+from tui.full.pages import Lines, PageScreen
 from tui.full.plans import PlanScreen, ReviewScreen
 from tui.full.popup import Popup
 from tui.full.prompt import ACTIONS, Prompt
@@ -491,6 +492,13 @@ async def test_escape_in_the_panel_stops_the_turn_and_answers_nothing() -> None:
         assert s.prompt.has_focus
 
 
+async def test_the_key_that_stops_does_so_beside_a_question_too() -> None:
+    async with screen(choices=Choices(keys={"stop": "f3"})) as s:
+        await asked(s)
+        await s.pilot.press("f3")
+        assert s.worker.sent == [Interrupt()]
+
+
 async def test_questions_are_answered_in_the_order_asked() -> None:
     async with screen() as s:
         await asked(s)
@@ -705,6 +713,14 @@ async def test_the_time_that_counts_begins_when_nothing_covers_the_panel() -> No
         clock.at += 0.31
         await s.pilot.press("y")
         assert s.worker.sent == [Answer(7, "once")]
+
+
+async def test_help_names_the_key_that_lists_the_keys() -> None:
+    async with screen(choices=Choices(keys={"keys": "f1"})) as s:
+        await s.pilot.press(*"/help ", "enter")
+        await s.settle(lambda: isinstance(s.app.screen, PageScreen) and bool(s.app.screen.query_one(Lines)._lines))
+        said = [line[:2].rstrip() for line in s.app.screen.query_one(Lines)._lines]
+        assert "f1" in said and "?" not in said
 
 
 async def test_a_key_can_be_rebound_and_the_list_of_keys_says_so() -> None:

@@ -150,7 +150,7 @@ class UllageApp(App[int], inherit_bindings=False):
         yield Transcript(ascii=self._ascii, keys=keys, id="transcript")
         yield Activity(ascii=self._ascii, now=self._now, keys=keys, id="activity")
         yield Queue(keys=keys, id="queue")
-        yield Approval(now=self._now, id="approval")
+        yield Approval(now=self._now, keys=keys, id="approval")
         log = self._desk.choices.log
         yield FirstUse(None if log is None or log.chosen else log.at_hand, id="first-use")
         yield TrustPanel(now=self._now, id="trust")

@@ -79,6 +79,7 @@ from tui.full.theme_picker import ThemePicker
 from tui.full.timeline import TimelineScreen
 from tui.full.transcript import Transcript
 from tui.help_page import help_text
+from tui.keytable import bound, hint
 from tui.model_words import facts, switching
 from tui.picks import Pick
 from tui.plain import one_line, plural
@@ -235,7 +236,8 @@ class Desk:
         match what:
             case "help":
                 customs = self.app.screen_stack[0].query_one(Popup).customs
-                return PageScreen(lambda: Page("Commands", "", lambda width: help_text(customs.help(), width)))
+                sheet = hint("keys", bound(self.keymap, "full"))
+                return PageScreen(lambda: Page("Commands", "", lambda width: help_text(customs.help(), width, sheet)))
             case "keys":
                 return PageScreen(lambda: Page("Keys", "", lambda width: key_help(self.keymap, width)))
             case "cost":

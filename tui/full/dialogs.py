@@ -24,9 +24,11 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from agent.wire import Answer, Asking, Choice, Interrupt
+from tui import keytable
 from tui.front import KEYS, SETTLE
 from tui.full.meter_bar import TALL_ROWS
 from tui.full.prompt import Prompt, Wished
+from tui.keytable import Keys
 from tui.plain import safe
 from tui.present import lasting, question
 
@@ -90,9 +92,12 @@ class Approval(Vertical, can_focus=True):
         *(Binding(key, f"choose('{key}')", show=False) for key in KEYS),
     ]
 
-    def __init__(self, *, now: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
+    def __init__(
+        self, *, now: Callable[[], float] = time.monotonic, keys: Keys | None = None, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
         self._now = now
+        self._keys = keytable.bound({}, "full") if keys is None else keys
         self._waiting: list[Asking] = []
         self._marked = 0
         self._change = 0
@@ -265,8 +270,11 @@ class Approval(Vertical, can_focus=True):
             self.screen.query_one(Prompt).focus()
 
     def on_key(self, event: events.Key) -> None:
-        """A letter that is no choice goes nowhere: least of all into the conversation."""
-        if self.has_focus and event.is_printable and event.character not in KEYS:
+        """The key that stops does so here; a letter that is no choice goes nowhere, least of all into the draft."""
+        if self.has_focus and self._keys.get(keytable.canonical(event.key) or "") == "stop":
+            event.stop()
+            self.action_stop()
+        elif self.has_focus and event.is_printable and event.character not in KEYS:
             event.stop()
             if self._shown_at != float("inf"):
                 self._shown_at = self._now()

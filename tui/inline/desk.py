@@ -46,7 +46,7 @@ from tui.actions import (
 from tui.attachments import Attached, attached, from_clipboard
 from tui.front import Choices
 from tui.help_page import help_text
-from tui.inline.keymap import listed
+from tui.inline.keymap import listed, meanings
 from tui.inline.lists import Picking
 from tui.inline.log import InlineLog
 from tui.inline.print import Row, prose, row, rows
@@ -54,6 +54,7 @@ from tui.inline.questions import KeyLine
 from tui.inline.sessions import InlineSessions
 from tui.inline.surface import Surface
 from tui.inline.talk import Talk
+from tui.keytable import hint
 from tui.model_words import brief
 from tui.picks import Pick, merged
 from tui.plain import one_line, plural, safe, tokens
@@ -82,7 +83,8 @@ class InlineDesk:
             case ShowSheet(what=what):
                 match what:
                     case "help":
-                        text = help_text(talk.customs.help(), self.surface.width())
+                        sheet = hint("keys", meanings(self.choices.keys))
+                        text = help_text(talk.customs.help(), self.surface.width(), sheet)
                     case "keys":
                         text = listed(self.choices.keys, self.surface.width())
                     case "cost":
