@@ -221,6 +221,8 @@ async def _budget(session: Session, rule: str) -> Finished:
     text = _budget_words(session.budget)
     if problem:
         text += f"; for this session only: {problem}"
+    elif kept != "default":
+        text += f"; kept for {session.view.model}"
     return Finished("budget", True, 0, None, text)
 
 

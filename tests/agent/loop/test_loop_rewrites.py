@@ -222,14 +222,16 @@ async def test_an_unknown_model_changes_nothing(tmp_path: Path) -> None:
 
 async def test_a_budget_is_kept_in_the_settings_and_a_bad_rule_is_not(tmp_path: Path) -> None:
     async with Story(tmp_path, scripted(["ok"])) as story:
-        assert (await story.wish(SetBudget("24k"))).code == 0
+        told = await story.wish(SetBudget("24k"))
+        assert (told.code, told.text) == (0, f"working budget 24k (24k); kept for {NAME}")
         assert (story.meter.budget, story.meter.budget_rule) == (24_000, "24k")
         finished = await story.wish(SetBudget("lots"))
         assert (finished.committed, finished.code) == (False, 2)
         assert (story.meter.budget, len(story.bodies(SettingsChanged))) == (24_000, 1)
     async with story.again(first=None) as later:
         assert later.meter.budget == 24_000
-        assert (await later.wish(SetBudget("default"))).code == 0
+        told = await later.wish(SetBudget("default"))
+        assert told.code == 0 and "kept" not in told.text
         assert later.meter.budget_rule == "min(200k, 80%)"
 
 
