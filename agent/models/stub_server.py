@@ -178,6 +178,10 @@ class StubServer:
                 page = self.props if path == "/props" else self.models if path.endswith("/models") else None
                 body = {"error": {"message": "not found"}} if page is None else page
                 await answer.whole(404 if page is None else 200, body)
+        except ConnectionError:
+            # Writing may be the first to find that nobody is there.
+            request.left.set()
+            raise
         finally:
             leaving.cancel()
             with suppress(asyncio.CancelledError):

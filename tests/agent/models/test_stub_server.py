@@ -118,6 +118,21 @@ async def test_requests_are_recorded_raw() -> None:
         assert server.asked[0].path == "/v1/chat/completions"
 
 
+async def test_a_client_that_leaves_while_the_answer_is_written_has_left() -> None:
+    """The write finds a broken connection, often before the reading side is told."""
+    async with StubServer([{"text": "x" * 4_000_000, "chunk": 100_000}]) as server:
+        host, _, port = server.origin.removeprefix("http://").partition(":")
+        _, writer = await asyncio.open_connection(host, int(port), limit=1_024)
+        data = json.dumps(BODY).encode()
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(data)}\r\n\r\n"
+        writer.write(head.encode() + data)
+        received = await server.wait_for(1)
+        await received.started.wait()
+        # The answer is not read, so the server stands at a write when the connection breaks.
+        writer.transport.abort()
+        await asyncio.wait_for(received.left.wait(), 60)
+
+
 async def test_it_runs_from_a_file(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"steps": [{"text": "from a file"}], "window": 500}), encoding="utf-8")
